@@ -1,0 +1,155 @@
+"""The verbs. Each is short; the library can be read off this page.
+
+fit        rows -> Model, charging every read
+generate   rows -> synthetic rows, in the caller's own kind of table
+load       model file -> Model
+verify     check a model without the data
+assert_dp  the same, and that epsilon is at most what you say
+methods    what can be asked for
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sfumato.errors import GuaranteeError, UsageError
+
+if TYPE_CHECKING:
+    from sfumato.models.model import Model
+    from sfumato.models.training import Job
+    from sfumato.models.verify import Verification
+    from sfumato.schema import Schema
+    from sfumato.tables.dialect import CsvDialect
+
+DEFAULT_METHOD = "mst"
+
+
+class PrivacyWarning(UserWarning):
+    """The guarantee holds, and is weaker than its user may think."""
+
+
+def fit(
+    table: Any,
+    *,
+    epsilon: float,
+    delta: float | None = None,
+    method: str = DEFAULT_METHOD,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    unit: tuple[str, int] | None = None,
+    neighbours: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    accountant: str = "gdp",
+    rows: int | None = None,
+    dialect: CsvDialect | None = None,
+    ledger: str | Path | None = None,
+    dataset: str | None = None,
+    allow_empty: bool = False,
+    progress: Callable[[str], None] | None = None,
+    insecure_noise_seed: int | None = None,
+) -> Model:
+    """Fit a differentially private model of `table`.
+
+    `table`: a path (CSV, TSV, Parquet), a pandas or polars frame, an Arrow table, or a dict of arrays.
+    `epsilon`, `delta`: the guarantee; delta defaults to 1e-9, or to 1/(100 N) when the schema states
+    `rows_at_most` N. `schema`: public facts (path, dict or Schema); what it leaves open is bought from
+    the same budget. `unit`: (column, k) makes a person with at most k rows the unit of privacy instead
+    of a row. `neighbours`: "add-remove" (default) or "replace". `options`: of the method. `rows`: how
+    many rows will be asked for, if known, so that identifier columns can be checked before anything is
+    charged. `dialect`: how to read text files. `ledger` and `dataset`: a persistent ledger file and the
+    name of the data set in it; the whole of (epsilon, delta) is charged there before the run.
+    `allow_empty`: accept a table without rows. `progress` is told what is asked. `insecure_noise_seed`
+    makes the noise repeatable for tests; such a model guarantees nothing and says so.
+
+    Raises SfumatoError before the first charge for anything wrong with options, schema or input.
+    """
+    from sfumato.models.training import prepare
+
+    job = prepare(
+        table, epsilon=epsilon, delta=delta, method=method, schema=schema, unit=unit, neighbours=neighbours,
+        options=dict(options or {}), accountant=accountant, rows=rows, dialect=dialect,
+        allow_empty=allow_empty,
+    )  # fmt: skip
+    for text in job.warnings():
+        warnings.warn(text, PrivacyWarning, stacklevel=2)
+    return fit_job(
+        job, ledger=ledger, dataset=dataset, progress=progress, insecure_noise_seed=insecure_noise_seed
+    )
+
+
+def fit_job(
+    job: Job,
+    *,
+    ledger: str | Path | None = None,
+    dataset: str | None = None,
+    progress: Callable[[str], None] | None = None,
+    insecure_noise_seed: int | None = None,
+) -> Model:
+    """Charge and run a job that was prepared (see `fit`)."""
+    from sfumato.models.training import train
+    from sfumato.privacy.dataset_ledger import DatasetLedger
+    from sfumato.privacy.insecure import seeded_noise
+
+    if (ledger is None) != (dataset is None):
+        raise UsageError("a persistent ledger needs both its file and the name of the data set")
+    if ledger is not None and dataset is not None:
+        DatasetLedger(ledger).charge(dataset, job.budget, what=f"fit {job.recipe.name}")
+    if insecure_noise_seed is None:
+        return train(job, progress=progress)
+    with seeded_noise(insecure_noise_seed):
+        model = train(job, progress=progress)
+    void = "the noise came from a fixed seed: not private against anyone who knows the seed"
+    return attrs.evolve(model, void=void)
+
+
+def generate(
+    table: Any, *, epsilon: float, rows: int | None = None, seed: int | None = None, **options: Any
+) -> Any:
+    """Synthetic rows in the caller's own kind of table: `fit(table, …).sample(rows)`.
+
+    `rows` defaults to the noisy row count. `seed` fixes the drawing of rows, never the noise. Other
+    options are those of `fit`.
+    """
+    return fit(table, epsilon=epsilon, rows=rows, **options).sample(rows, seed=seed)
+
+
+def load(path: str | Path) -> Model:
+    """Read a model file; ModelFormatError if it is damaged, of another version, or was altered."""
+    from sfumato.models.file import load as read
+
+    return read(path)
+
+
+def verify(model: Model | str | Path) -> Verification:
+    """Recompute epsilon and rebuild the model from its released answers; GuaranteeError says what does not
+    hold.
+    """
+    from sfumato.models.verify import verify as check
+
+    return check(load(model) if isinstance(model, str | Path) else model)
+
+
+def assert_dp(
+    model: Model | str | Path, *, epsilon: float | None = None, tolerance: float = 0.0
+) -> Verification:
+    """Verify `model` and that its epsilon is at most `epsilon`·(1 + `tolerance`); raises GuaranteeError."""
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise UsageError(f"tolerance must be a number of at least 0, not {tolerance}")
+    found = verify(model)
+    if epsilon is not None and not found.epsilon <= epsilon * (1 + tolerance):
+        raise GuaranteeError(
+            f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not epsilon = {epsilon:.6g}"
+        )
+    return found
+
+
+def methods() -> dict[str, str]:
+    """Every method by name, with its guarantee and one line on what it is."""
+    from sfumato.synthesizers.recipe import synthesizers
+
+    return {name: f"[{synthesizers[name].guarantee}] {synthesizers[name].summary}" for name in synthesizers}

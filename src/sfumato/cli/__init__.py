@@ -1,0 +1,18 @@
+"""The command line. One command a file; `app` knows them by name and loads them when called."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code (0 done, 1 not as asked, 2 bad usage or input, 3 no
+    guarantee).
+    """
+    from sfumato.cli.app import run
+
+    return run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+__all__ = ["main"]

@@ -1,0 +1,74 @@
+"""What the command line prints: results to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+_VISIBLE = {code: f"\\x{code:02x}" for code in [*range(9), *range(11, 32), *range(127, 160)]}
+_VISIBLE |= {
+    code: f"\\u{code:04x}"
+    for code in [0x061C, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
+}
+
+
+def visible(text: str) -> str:
+    """`text` with control and direction characters spelled out, so that a name cannot move the cursor."""
+    return text.translate(_VISIBLE)
+
+
+def say(text: str) -> None:
+    """A line of the result."""
+    sys.stdout.write(visible(text) + "\n")
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """A line beside the result."""
+    if not quiet:
+        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.flush()
+
+
+def warn(text: str) -> None:
+    """A line that --quiet does not silence."""
+    note(f"WARNING: {text}")
+
+
+def say_error(text: str) -> None:
+    """The one message of a run that failed."""
+    note(f"error: {text}")
+
+
+def say_json(facts: Any) -> None:
+    """One JSON object for machines."""
+    sys.stdout.write(json.dumps(facts, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def table(rows: list[tuple[str, ...]], *, header: tuple[str, ...] | None = None) -> str:
+    """Plain aligned columns."""
+    lines = [header, *rows] if header else rows
+    if not lines:
+        return ""
+    shown = [tuple(visible(cell) for cell in line) for line in lines]
+    widths = [max(len(line[i]) for line in shown) for i in range(len(shown[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in shown
+    )
+
+
+class Progress:
+    """Steps of a run on a terminal; silent elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._shown = not quiet and sys.stderr.isatty()
+
+    def __call__(self, step: str) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r\x1b[2K  {visible(step)} …")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()

@@ -1,0 +1,62 @@
+"""`sfumato inspect`: what a model file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from sfumato.cli.console import say, say_json, table
+
+
+def inspect(
+    model: Path,
+    /,
+    *,
+    charges: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Show the guarantee, the columns and the charges of MODEL. Everything shown is released or public.
+
+    Parameters
+    ----------
+    model
+        A model file.
+    charges
+        List every charge of the ledger, not the sum by purpose.
+    json
+        Print one JSON object: the whole manifest.
+    """
+    from sfumato.api import load
+    from sfumato.models.file import manifest
+
+    fit = load(model)
+    if json:
+        say_json(manifest(fit))
+        return
+    say(str(fit.statement))
+    say(f"\nmethod {fit.method}, about {fit.rows:,} rows (noisy)\n")
+    sizes = {codec.column: codec.size for codec in fit.codecs}
+    rows: list[tuple[str, ...]] = []
+    for facts in fit.schema.columns:
+        source = facts.source if isinstance(facts.source, str) else "mixed"
+        codes = f"{sizes[facts.name]:,}" if facts.name in sizes else "not modelled"
+        rows.append((facts.name, facts.kind, codes, source))
+    say(table(rows, header=("column", "type", "codes", "facts")))
+    say("")
+    spent: dict[str, list[float]] = {}
+    whole = sum(entry.cost.under(fit.ledger.unit["neighbours"]).mu2 for entry in fit.ledger) or 1.0
+    for entry in fit.ledger:
+        key = f"{entry.number}: {entry.purpose}" if charges else entry.purpose
+        held = spent.setdefault(key, [0.0, 0.0, 0.0])
+        price = entry.cost.under(fit.ledger.unit["neighbours"])
+        held[0] += 1
+        held[1] += price.mu2 / whole
+        held[2] += price.delta
+    lines: list[tuple[str, ...]] = [
+        (key, f"{n:.0f}", f"{share:.1%}", f"{delta:.2g}") for key, (n, share, delta) in spent.items()
+    ]
+    say(table(lines, header=("purpose", "charges", "share of mu²", "delta")))
+    for text in fit.notes:
+        say(f"note: {text}")

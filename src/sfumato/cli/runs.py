@@ -1,0 +1,48 @@
+"""What `generate` and `fit` have in common: check, announce, charge, learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.cli.console import Progress, note, warn
+from sfumato.cli.options import PrivacyOptions, ReadOptions, describe_job
+from sfumato.errors import UsageError
+
+if TYPE_CHECKING:
+    from sfumato.models.model import Model
+
+
+def fitted(
+    table: Path,
+    *,
+    epsilon: float,
+    rows: int | None,
+    privacy: PrivacyOptions,
+    reading: ReadOptions,
+    quiet: bool,
+    seed: int | None = None,
+) -> Model:
+    """Fit a model, telling the plan before the run and the remarks after it."""
+    from sfumato.api import fit_job
+    from sfumato.models.training import prepare
+
+    if (privacy.ledger is None) != (privacy.dataset is None):
+        raise UsageError("--ledger and --dataset go together")
+    job = prepare(
+        table, epsilon=epsilon, rows=rows, dialect=reading.dialect(), allow_empty=False, **privacy.keywords()
+    )
+    for line in describe_job(job):
+        note(line, quiet=quiet)
+    for text in job.warnings():
+        warn(text)
+    progress = Progress(quiet=quiet)
+    try:
+        model = fit_job(
+            job, progress=progress, ledger=privacy.ledger, dataset=privacy.dataset, insecure_noise_seed=seed
+        )
+    finally:
+        progress.close()
+    for text in model.notes:
+        note(f"note: {text}", quiet=quiet)
+    return model

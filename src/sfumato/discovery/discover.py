@@ -1,0 +1,229 @@
+"""Complete a schema and build the domain, asking the curator only for what is not stated.
+
+The questions, in order, and the shares of the whole budget that each may take (what is not needed goes
+to the generator):
+
+    types        2 %   one vote a column that the schema does not declare
+    bounds       2 %   numbers and dates without min and max
+    categories   3 %   columns of text, declared open sets, and texts among numbers
+    cells        3 %   numbers and dates with more than 1,024 possible values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeGuard
+
+import attrs
+from attrs import frozen
+
+from sfumato.discovery.grids import learn_bounds, learn_grids, with_bounds
+from sfumato.discovery.votes import Ballot, Verdict, VoteEncoder, verdict
+from sfumato.domain.codecs import Codec, GridCodec, ValuesCodec, codec_for, grid_edges
+from sfumato.domain.column import Column, kinds
+from sfumato.domain.frozenmap import FrozenMap
+from sfumato.domain.kinds.categorical import Categorical
+from sfumato.domain.kinds.date import Date
+from sfumato.domain.kinds.datetime import Datetime
+from sfumato.domain.kinds.integer import Int
+from sfumato.domain.kinds.real import Float
+from sfumato.domain.measured import Measured
+from sfumato.domain.stored import Stored
+from sfumato.privacy.curator import Curator
+from sfumato.schema import Schema
+
+SHARES = {"types": 0.02, "bounds": 0.02, "categories": 0.03, "cells": 0.03}
+CATEGORIES_AT_MOST = 10_000
+SPECIAL_TEXTS_AT_MOST = 20
+_BALLOTS: dict[str, Ballot] = {"untyped": "text", "string": "text", "float": "float"}
+
+
+@frozen(kw_only=True)
+class Domain:
+    """A complete schema, a codec for each column that is modelled, and remarks for the user."""
+
+    schema: Schema
+    codecs: tuple[Codec, ...]
+    notes: tuple[str, ...] = ()
+
+
+def planned_shares(schema: Schema | None, stored: Sequence[Stored]) -> dict[str, float]:
+    """Which questions will be asked, as shares of the budget; from public facts alone.
+
+    Without a declaration any column may turn out to be a number or a category, so those shares are
+    planned whenever a column is undeclared; what is not used in the end goes to the generator.
+    """
+    facts = [] if schema is None else list(schema.columns)
+    undeclared = len(facts) < len(stored)
+    needed = {
+        "types": undeclared,
+        "bounds": undeclared or any(_lacks_bounds(column) for column in facts),
+        "categories": undeclared or any(_is_open(column) for column in facts),
+        "cells": undeclared or any(_is_wide(column) for column in facts),
+    }
+    return {name: SHARES[name] for name, asked in needed.items() if asked}
+
+
+def discover(
+    curator: Curator,
+    schema: Schema,
+    stored: Sequence[Stored],
+    *,
+    decimal: str = ".",
+    shares: Mapping[str, float] = SHARES,
+) -> Domain:
+    """Ask for what `schema` leaves open about the columns `stored`, in the order of the table above.
+
+    A share of 0 for the cells leaves wide numbers without a codec.
+    """
+    limit = curator.filter.limit
+    notes: list[str] = []
+    declared = {column.name: column for column in schema.columns}
+    undeclared = [column for column in stored if column.name not in declared]
+    mixed: list[str] = []
+    if undeclared:
+        curator.ledger.adaptive = True
+        for column, facts, has_texts, remark in _vote(
+            curator, undeclared, spend=shares["types"] * limit, decimal=decimal
+        ):
+            declared[column] = facts
+            if has_texts:
+                mixed.append(column)
+            if remark:
+                notes.append(remark)
+
+    unbounded = [facts for facts in declared.values() if _lacks_bounds(facts)]
+    if unbounded:
+        curator.ledger.adaptive = True
+        for facts, (low, high) in zip(
+            unbounded, learn_bounds(curator, unbounded, spend=shares["bounds"] * limit), strict=True
+        ):
+            declared[facts.name] = with_bounds(facts, low, high)
+
+    values, remarks = _categories(curator, declared, mixed, spend=shares["categories"] * limit)
+    notes += remarks
+
+    wide = [facts for facts in declared.values() if _is_wide(facts) and shares["cells"] > 0]
+    grids = dict(
+        zip(
+            [facts.name for facts in wide],
+            learn_grids(curator, wide, spend=shares["cells"] * limit) if wide else [],
+            strict=True,
+        )
+    )
+
+    codecs: list[Codec] = []
+    for column in stored:
+        facts = declared[column.name]
+        if not facts.modelled:
+            continue
+        if isinstance(facts, Measured) and column.name in grids:
+            codecs.append(GridCodec(facts, grids[column.name]))
+        elif isinstance(facts, Categorical) and column.name in values:
+            codecs.append(ValuesCodec(facts, values[column.name], other=True))
+        else:
+            codec = codec_for(facts)
+            if codec is not None:
+                codecs.append(codec)
+            elif shares["cells"] > 0:
+                raise AssertionError(f"no codec for {facts}")
+    complete = attrs.evolve(schema, columns=tuple(declared[column.name] for column in stored))
+    return Domain(schema=complete, codecs=tuple(codecs), notes=tuple(notes))
+
+
+def _vote(
+    curator: Curator, columns: Sequence[Stored], *, spend: float, decimal: str
+) -> list[tuple[str, Column, bool, str]]:
+    encoders = [
+        VoteEncoder(
+            column=column.name,
+            ballot=_BALLOTS.get(column.storage, "missing"),
+            decimal=decimal,
+        )
+        for column in columns
+    ]
+    noisy = curator.measure(
+        [(encoder,) for encoder in encoders], spend=spend, purpose="types and missing values"
+    )
+    found = []
+    for column, votes in zip(columns, noisy.tables, strict=True):
+        says = verdict(votes, noisy.sigma)
+        remark = ""
+        kind = says.kind if _BALLOTS.get(column.storage) == "text" else column.storage
+        facts = _facts(column, says, kind, decimal)
+        if kind == "int" and says.date_like:
+            remark = (
+                f"{column.name!r} looks like dates written YYYYMMDD; declare "
+                f'{{type = "date", format = "%Y%m%d"}} to have it treated so'
+            )
+        found.append((column.name, facts, says.mixed and kind in ("int", "float"), remark))
+    return found
+
+
+def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
+    """What the votes say of one column, as facts."""
+    name, nullable = column.name, says.nullable
+    match kind:
+        case "text" | "categorical":
+            return Categorical(name, nullable=nullable, source="dp", open_set=True)
+        case "float":
+            return Float(name, nullable=nullable, source="dp", decimals=says.decimals, decimal=decimal)
+        case "date":
+            return Date(name, nullable=nullable, source="dp", format=says.format)
+        case "datetime":
+            zone = column.timezone or says.timezone
+            return Datetime(name, nullable=nullable, source="dp", format=says.format, timezone=zone)
+        case _:
+            return kinds[kind](name, nullable=nullable, source="dp")
+
+
+def _categories(
+    curator: Curator, declared: dict[str, Column], mixed: Sequence[str], *, spend: float
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Values of open categories; texts among numbers become special codes of `declared`, in place."""
+    open_sets = [facts.name for facts in declared.values() if _is_open(facts)]
+    names = [*open_sets, *mixed]
+    public = [tuple(getattr(declared[name], "public_values", ())) for name in names]
+    selected = curator.categories(
+        names,
+        public_values=public,
+        spend=spend,
+        delta=curator.filter.budget.threshold_delta,
+        purpose="values of categories",
+    )
+    values: dict[str, tuple[str, ...]] = {}
+    notes = []
+    for name, category in zip(names, selected, strict=True):
+        facts = declared[name]
+        if name in open_sets:
+            values[name] = tuple(sorted(category.texts[:CATEGORIES_AT_MOST]))
+            if not values[name]:
+                notes.append(
+                    f"{name!r}: no value is frequent enough to be shown, so every value becomes "
+                    f"{getattr(facts, 'other_label', 'OTHER')!r}; if it identifies people declare "
+                    '{type = "id"} or {type = "text", policy = "drop"}'
+                )
+        else:
+            if not isinstance(facts, Int | Float):
+                raise AssertionError(f"{name!r} has no numbers")
+            texts = [text for text in category.texts if facts.unit_of(text) is None]
+            codes = FrozenMap(dict.fromkeys(texts[:SPECIAL_TEXTS_AT_MOST], ""))
+            declared[name] = attrs.evolve(facts, special_codes=codes)
+    return values, notes
+
+
+def _is_open(facts: Column) -> bool:
+    return facts.modelled and bool(getattr(facts, "open_set", False))
+
+
+def _lacks_bounds(facts: Column) -> TypeGuard[Measured]:
+    return isinstance(facts, Measured) and facts.modelled and facts.unit_bounds() is None
+
+
+def _is_wide(facts: Column) -> TypeGuard[Measured]:
+    return (
+        isinstance(facts, Measured)
+        and facts.modelled
+        and facts.unit_bounds() is not None
+        and grid_edges(facts) is None
+    )

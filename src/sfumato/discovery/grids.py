@@ -1,0 +1,149 @@
+"""Bounds and cells for numbers and dates, from noisy counts on a public grid.
+
+The public grid does not depend on the data: powers of two on either side of zero for numbers and
+durations, calendar years for dates. Its outermost cells that stand out of the noise give the bounds.
+Then cells with many rows are split, and the finer partition is counted again, for a fixed number of
+levels: an adaptive histogram in the spirit of PrivTree (Zhang, Xiao, Xie 2016), with one Gaussian
+measurement a level (a row falls into one cell of each level). Frequent single values, such as 0, end up
+in cells of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.domain.codecs import GridCodec
+from sfumato.domain.kinds.date import Date
+from sfumato.domain.kinds.datetime import DAY, Datetime
+from sfumato.domain.kinds.integer import Int
+from sfumato.domain.kinds.real import Float
+from sfumato.domain.measured import Measured
+from sfumato.domain.strftime import GRAINS
+from sfumato.privacy.curator import Curator
+
+Edges = npt.NDArray[np.int64]
+
+LEVELS = (16, 8, 8)
+"""Into how many parts a crowded cell is split, level by level."""
+CROWDED = 4.0
+"""A cell is split when its noisy count exceeds this many noise scales."""
+OCCUPIED = 4.5
+"""A cell of the public grid holds data when its noisy count exceeds this many noise scales …"""
+ADJACENT = 2.0
+"""… and this many when it lies next to one that does: a cell too many there costs little."""
+CELLS_AT_MOST = 768
+"""Cells of one column after splitting."""
+
+_EPOCH = date(1970, 1, 1)
+
+
+def units_per_day(facts: Measured) -> int:
+    """Units in a day for a column of dates or moments; 0 for all others."""
+    if isinstance(facts, Date):
+        return 1
+    return DAY // GRAINS[facts.grain] if isinstance(facts, Datetime) else 0
+
+
+def with_bounds(facts: Measured, low: int, high: int) -> Measured:
+    """`facts` with min and max at the given units, spelled as the column spells its values."""
+    least, most = facts.unit_limits
+    units = np.clip(np.array([low, high], dtype=np.int64), least, most)
+    if isinstance(facts, Int):
+        return attrs.evolve(facts, min=int(units[0]), max=int(units[1]))
+    if isinstance(facts, Float):
+        ends = [float(end) for end in facts.natural(units)]
+        return attrs.evolve(facts, min=ends[0], max=ends[1])
+    texts = facts.spell(units).to_list()
+    ends: Any = {"min": texts[0], "max": texts[1]}
+    return attrs.evolve(facts, **ends)
+
+
+def public_edges(facts: Measured) -> Edges:
+    """Edges of the public grid, in units, inside the declared bounds where there are any."""
+    resolution = units_per_day(facts)
+    if resolution:
+        years = np.array([(date(year, 1, 1) - _EPOCH).days for year in range(1, 10000)], dtype=np.int64)
+        # Single years only where people live; a decade or more a cell elsewhere.
+        keep = [i for i in range(years.size) if 1850 <= i + 1 <= 2150 or i % 50 == 0]
+        edges = years[keep] * resolution
+    else:
+        powers = 1 << np.arange(62, dtype=np.int64)
+        edges = np.concatenate([-powers[::-1] + 1, [0], powers, [(1 << 62) + 1]])
+        edges = np.unique(np.append(edges, 1))
+    bounds = facts.unit_bounds()
+    return edges if bounds is None else within(edges, *bounds)
+
+
+def within(edges: Edges, low: int, high: int) -> Edges:
+    """The edges strictly inside, closed by `low` and `high` + 1."""
+    return np.concatenate([[low], edges[(edges > low) & (edges <= high)], [high + 1]])
+
+
+def learn_bounds(curator: Curator, columns: Sequence[Measured], *, spend: float) -> list[tuple[int, int]]:
+    """Inclusive unit bounds of each column, from one noisy measurement on the public grid."""
+    encoders = [GridCodec(facts, tuple(public_edges(facts).tolist())) for facts in columns]
+    noisy = curator.measure(
+        [(encoder,) for encoder in encoders], spend=spend, purpose="bounds of numbers and dates"
+    )
+    bounds = []
+    for encoder, counts in zip(encoders, noisy.tables, strict=True):
+        cells = _extent(counts[encoder.atoms :], noisy.sigma)
+        if cells is None:
+            # Nothing stands out of the noise: the public default.
+            bounds.append((0, units_per_day(encoder.facts) or 1))
+        else:
+            bounds.append((encoder.edges[cells[0]], encoder.edges[cells[1] + 1] - 1))
+    return bounds
+
+
+def _extent(counts: npt.NDArray[np.int64], sigma: float) -> tuple[int, int] | None:
+    """First and last cell that hold data, as far as the noise lets one see."""
+    occupied = np.flatnonzero(counts > OCCUPIED * sigma)
+    if occupied.size == 0:
+        return None
+    first, last = int(occupied[0]), int(occupied[-1])
+    while first > 0 and counts[first - 1] > ADJACENT * sigma:
+        first -= 1
+    while last + 1 < counts.size and counts[last + 1] > ADJACENT * sigma:
+        last += 1
+    return first, last
+
+
+def learn_grids(curator: Curator, columns: Sequence[Measured], *, spend: float) -> list[tuple[int, ...]]:
+    """Edges of the adaptive cells of each column, whose bounds must be known."""
+    edges = [public_edges(facts) for facts in columns]
+    for split in LEVELS:
+        encoders = [GridCodec(facts, tuple(e.tolist())) for facts, e in zip(columns, edges, strict=True)]
+        noisy = curator.measure(
+            [(encoder,) for encoder in encoders],
+            spend=spend / len(LEVELS),
+            purpose="cells of numbers and dates",
+        )
+        edges = [
+            refine(e, counts[encoder.atoms :], crowded=CROWDED * noisy.sigma, parts=split)
+            for e, encoder, counts in zip(edges, encoders, noisy.tables, strict=True)
+        ]
+    return [tuple(e.tolist()) for e in edges]
+
+
+def refine(edges: Edges, counts: npt.NDArray[np.int64], *, crowded: float, parts: int) -> Edges:
+    """Split every cell wider than one unit whose count exceeds `crowded`, the fullest first, into `parts`."""
+    widths = np.diff(edges)
+    candidates = np.flatnonzero((counts > crowded) & (widths > 1))
+    candidates = candidates[np.argsort(-counts[candidates], kind="stable")]
+    room = CELLS_AT_MOST - counts.size
+    inner: list[Edges] = []
+    for cell in candidates:
+        pieces = min(parts, int(widths[cell]))
+        if room < pieces - 1:
+            break
+        room -= pieces - 1
+        low, width = int(edges[cell]), int(widths[cell])
+        inner.append(np.array([low + width * i // pieces for i in range(1, pieces)], dtype=np.int64))
+    return np.unique(np.concatenate([edges, *inner]))

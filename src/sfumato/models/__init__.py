@@ -1,0 +1,1 @@
+"""Fitted models: drawing rows, model files, verification."""

@@ -1,0 +1,186 @@
+"""A fitted model: released numbers, the schema, and the ledger. It can draw rows, be saved and be checked;
+it holds no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import field, frozen
+
+from sfumato.domain.codecs import Codec
+from sfumato.domain.kinds.identifier import Id
+from sfumato.errors import KeySpaceError, UsageError
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.mechanisms.base import Answer
+from sfumato.privacy.statement import Statement, statement_of
+from sfumato.schema import Schema
+from sfumato.synthesizers.recipe import Generator
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sfumato.domain.stored import Stored
+
+CHUNK = 1 << 19
+"""Rows that are drawn and decoded at a time."""
+
+
+@frozen(kw_only=True, eq=False)
+class Model:
+    """What a fit returns. It cannot be unfitted, and nothing in it is private."""
+
+    method: str
+    options: dict[str, Any]
+    schema: Schema
+    stored: tuple[Stored, ...]
+    """Name and storage of every column of the input, in order."""
+    codecs: tuple[Codec, ...]
+    generator: Generator
+    ledger: Ledger
+    transcript: tuple[Answer, ...]
+    request: dict[str, Any]
+    """What was asked: epsilon, delta, accountant, the split of the budget."""
+    notes: tuple[str, ...] = ()
+    void: str = ""
+    """Why nothing is guaranteed (noise from a fixed seed), when that is so."""
+    restore: Any = field(default=None, repr=False)
+    """How to hand rows back in the caller's own kind; not saved."""
+
+    @property
+    def statement(self) -> Statement:
+        """The guarantee, recomputed from the ledger."""
+        from sfumato.privacy.unit import PrivacyUnit
+
+        unit = PrivacyUnit(**self.ledger.unit)
+        return statement_of(
+            self.ledger,
+            delta=self.request["delta"],
+            unit=str(unit),
+            void=self.void,
+            leaks=self.schema.leaks(),
+        )
+
+    @property
+    def rows(self) -> int:
+        """Rows drawn when no number is given: the noisy row count, or the smallest key space if that is
+        less.
+        """
+        spaces = [space for space in self._key_spaces().values() if space is not None]
+        return max(1, min([round(self.generator.total), *spaces]))
+
+    def _key_spaces(self) -> dict[str, int | None]:
+        return key_spaces(self.schema)
+
+    def sample(
+        self,
+        rows: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Draw exactly `rows` rows (default: the noisy row count of the table).
+
+        `seed` makes the rows repeatable; it has no part in the guarantee. `where` fixes columns to
+        values: rows are drawn from the model conditioned on them, none is rejected. Returns the kind of
+        table that the model was fitted on: a frame of the caller's library, or a polars frame.
+        """
+        import polars as pl
+
+        frame = pl.concat(self.frames(rows, seed=seed, where=where))
+        return frame if self.restore is None else self.restore(frame)
+
+    def frames(
+        self,
+        rows: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        text: bool = False,
+    ) -> Iterator[pl.DataFrame]:
+        """The same rows in chunks of bounded size; `text` spells every value as it stands in a file of
+        text.
+        """
+        wanted = self.rows if rows is None else rows
+        check_rows(wanted)
+        check_key_spaces(self.schema, wanted)
+        fixed = self._conditions(where or {})
+        return self._draw(wanted, np.random.default_rng(seed), fixed, text=text)
+
+    def _draw(
+        self, rows: int, rng: np.random.Generator, fixed: dict[int, Any], *, text: bool
+    ) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        index = {codec.column: i for i, codec in enumerate(self.codecs)}
+        masks = {i: mask for i, (mask, _) in fixed.items()}
+        seeds = {
+            facts.name: int(rng.integers(1 << 62)) for facts in self.schema.columns if not facts.modelled
+        }
+        for start in range(0, rows, CHUNK):
+            n = min(CHUNK, rows - start)
+            codes = self.generator.sample(n, rng, where=masks or None) if self.codecs else []
+            columns: list[pl.Series] = []
+            for facts, stored in zip(self.schema.columns, self.stored, strict=True):
+                if facts.dropped:
+                    continue
+                spelled = text or stored.storage == "string"
+                if facts.name in index:
+                    i = index[facts.name]
+                    series = self.codecs[i].decode(codes[i], rng, text=spelled)
+                    if i in fixed and fixed[i][1] is not None:
+                        series = fixed[i][1](n, text=spelled)
+                else:
+                    # The same generator state for each chunk: keys stay distinct over the whole run.
+                    own = np.random.default_rng(seeds[facts.name])
+                    series = facts.generate(n, own, start, text=spelled)
+                columns.append(series.alias(facts.name))
+            yield pl.DataFrame(columns)
+
+    def _conditions(self, where: Mapping[str, Any]) -> dict[int, Any]:
+        from sfumato.models.conditions import condition
+
+        index = {codec.column: i for i, codec in enumerate(self.codecs)}
+        found = {}
+        for column, value in where.items():
+            if column not in index:
+                known = ", ".join(repr(name) for name in index)
+                raise UsageError(
+                    f"cannot fix {column!r}: it is not a modelled column", mend=f"known: {known}"
+                )
+            found[index[column]] = condition(self.codecs[index[column]], value)
+        return found
+
+    def save(self, path: Any, *, force: bool = False) -> None:
+        """Write one safetensors file (see `sfumato.models.file`), whole or not at all."""
+        from sfumato.models.file import save
+
+        save(self, path, force=force)
+
+
+def check_rows(rows: int) -> None:
+    """UsageError unless `rows` is a whole number of at least 1."""
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise UsageError(f"the number of rows must be a whole number of at least 1, not {rows!r}")
+
+
+def key_spaces(schema: Schema) -> dict[str, int | None]:
+    """Number of possible keys of each column of unique identifiers; None: practically unlimited."""
+    return {
+        facts.name: facts.capacity() for facts in schema.columns if isinstance(facts, Id) and facts.unique
+    }
+
+
+def check_key_spaces(schema: Schema, rows: int) -> None:
+    """KeySpaceError naming every identifier column that has fewer keys than `rows`."""
+    short = {name: space for name, space in key_spaces(schema).items() if space is not None and space < rows}
+    if short:
+        listed = "; ".join(
+            f"column {name!r} has only {space:,} possible keys" for name, space in short.items()
+        )
+        raise KeySpaceError(
+            f"{rows:,} rows were asked for, but {listed}",
+            mend=f"ask for at most {min(short.values()):,} rows, widen the pattern, or say unique = false",
+        )

@@ -1,0 +1,184 @@
+"""From a table to a fitted model: check everything public first, then charge and learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+from attrs import frozen
+
+from sfumato.domain.column import Column
+from sfumato.domain.kinds.identifier import Id
+from sfumato.domain.stored import Stored
+from sfumato.errors import UsageError
+from sfumato.models.model import Model, check_key_spaces, check_rows
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.filter import NOISELESS, Accountant, Budget, check_epsilon
+from sfumato.privacy.private_table import PrivateTable
+from sfumato.privacy.statement import default_delta
+from sfumato.privacy.unit import RELATIONS, PrivacyUnit
+from sfumato.schema import Schema, read_schema
+from sfumato.synthesizers.recipe import Recipe
+from sfumato.synthesizers.run import make_recipe, planned_split, run
+from sfumato.tables.dialect import CsvDialect
+
+if TYPE_CHECKING:
+    from sfumato.synthesizers.recipe import Generator
+
+ATTACKABLE = 10.0
+"""Above this epsilon published attacks recover individual records from marginal-based synthesizers."""
+
+
+@frozen(kw_only=True)
+class Job:
+    """A fit that passed every check that needs no row."""
+
+    table: PrivateTable
+    recipe: Recipe
+    schema: Schema
+    """As given (empty without one), with the unit's column made an identifier."""
+    stored: tuple[Stored, ...]
+    unit: PrivacyUnit
+    budget: Budget
+    decimal: str
+
+    @property
+    def split(self) -> dict[str, float]:
+        """Planned shares of the budget, by purpose."""
+        return planned_split(self.recipe, self.schema, self.stored)
+
+    def warnings(self) -> list[str]:
+        """What a privacy officer should be told before the run."""
+        found = []
+        if self.budget.epsilon > ATTACKABLE:
+            found.append(
+                f"epsilon = {self.budget.epsilon:g} is large: there, known attacks can tell individual "
+                "records from the output. Values up to 1 are strong; few releases go beyond 10."
+            )
+        if self.budget.epsilon > NOISELESS:
+            found.append(
+                f"noise is calibrated to epsilon = {NOISELESS:g}: beyond it there is nothing left to gain"
+            )
+        rows = self.schema.rows_at_most
+        if rows is not None and self.budget.delta > 1 / rows:
+            found.append(
+                f"delta = {self.budget.delta:g} is over 1 in {rows:,} rows: it permits publishing a record"
+            )
+        if self.schema.rules:
+            found.append("the rules of the schema are recorded but not yet enforced on the synthetic rows")
+        return found
+
+
+def prepare(
+    table: Any,
+    *,
+    epsilon: float,
+    delta: float | None,
+    method: str,
+    schema: Schema | str | Path | Mapping[str, Any] | None,
+    unit: tuple[str, int] | None,
+    neighbours: str | None,
+    options: dict[str, Any],
+    accountant: str,
+    rows: int | None,
+    dialect: CsvDialect | None,
+    allow_empty: bool,
+) -> Job:
+    """Check options, schema and the head of the input, in this order; nothing is charged."""
+    check_epsilon(epsilon)
+    if rows is not None:
+        check_rows(rows)
+    recipe = make_recipe(method, options)
+    facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
+    if accountant not in ("gdp", "zcdp"):
+        raise UsageError(f"there is no accountant {accountant!r}", mend="known: gdp, zcdp")
+    chosen: Accountant = "gdp" if accountant == "gdp" else "zcdp"
+    found_delta = default_delta(facts.rows_at_most) if delta is None else delta
+    privacy_unit = _unit(facts, unit, neighbours)
+    Budget(epsilon=epsilon, delta=found_delta, accountant=chosen)
+
+    private = PrivateTable.open(table, dialect=dialect, allow_empty=allow_empty)
+    stored = private.columns
+    private.check_types(facts)
+    if schema is not None:
+        stored = _agree(facts, stored)
+    facts = _with_unit(facts, stored, privacy_unit, private.label)
+    if rows is not None:
+        check_key_spaces(facts, rows)
+    undeclared = len(facts.columns) < len(stored)
+    thresholds = undeclared or any(getattr(column, "open_set", False) for column in facts.columns)
+    return Job(
+        table=private,
+        recipe=recipe,
+        schema=facts,
+        stored=stored,
+        unit=privacy_unit,
+        budget=Budget(epsilon=float(epsilon), delta=found_delta, accountant=chosen, thresholds=thresholds),
+        decimal=dialect.decimal if dialect else ".",
+    )
+
+
+def _unit(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None) -> PrivacyUnit:
+    relation = neighbours or schema.neighbours
+    if relation not in RELATIONS:
+        raise UsageError(f"neighbours must be one of {', '.join(RELATIONS)}, not {relation!r}")
+    stated = (schema.unit.column, schema.unit.at_most) if schema.unit else (None, 1)
+    column, at_most = unit or stated
+    return PrivacyUnit(neighbours=relation, column=column, at_most=at_most)
+
+
+def _agree(schema: Schema, stored: tuple[Stored, ...]) -> tuple[Stored, ...]:
+    """Columns to use: the declared ones, and under `undeclared = "draft"` the others too."""
+    schema.check_columns([column.name for column in stored])
+    declared = {column.name for column in schema.columns}
+    if schema.undeclared == "drop":
+        return tuple(column for column in stored if column.name in declared)
+    return stored
+
+
+def _with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, label: str) -> Schema:
+    """The schema with the column of persons as an identifier: it is made anew, never modelled."""
+    if unit.column is None:
+        return schema
+    if unit.column not in {column.name for column in stored}:
+        raise UsageError(f"{label} has no column {unit.column!r} to tell persons apart")
+    columns: list[Column] = []
+    for column in schema.columns:
+        keep = column.name != unit.column or column.kind == "id"
+        columns.append(column if keep else Id(unit.column, format="sequence"))
+    if unit.column not in {column.name for column in columns}:
+        columns.append(Id(unit.column, format="sequence"))
+    return attrs.evolve(schema, columns=tuple(columns))
+
+
+def train(job: Job, *, progress: Callable[[str], None] | None = None) -> Model:
+    """Charge and learn."""
+    curator = job.table.curator(unit=job.unit, budget=job.budget, progress=progress)
+    domain, generator = run(curator, job.recipe, job.schema, job.stored, decimal=job.decimal)
+    return _model(job, curator, domain, generator)
+
+
+def _model(job: Job, curator: Curator, domain: Any, generator: Generator) -> Model:
+    return Model(
+        method=job.recipe.name,
+        options={each.name: getattr(job.recipe, each.name) for each in attrs.fields(type(job.recipe))},
+        schema=domain.schema,
+        stored=job.stored,
+        codecs=domain.codecs,
+        generator=generator,
+        ledger=curator.ledger,
+        transcript=tuple(curator.transcript),
+        request={
+            "epsilon": job.budget.epsilon,
+            "delta": job.budget.delta,
+            "accountant": job.budget.accountant,
+            "thresholds": job.budget.thresholds,
+            "decimal": job.decimal,
+            "split": job.split,
+            "schema": job.schema.to_dict(),
+        },
+        notes=(*job.table.notes, *domain.notes),
+        restore=job.table.restore,
+    )

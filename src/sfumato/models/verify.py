@@ -1,0 +1,95 @@
+"""Check a model without the data: that is the proof that everything in it is post-processing.
+
+1. the hash chain of the ledger is whole (checked on loading);
+2. the whole run is repeated on the recorded answers: each question, its parameters and its recomputed
+cost must be the recorded ones;
+3. the schema, the codecs and every number of the generator come out the same;
+4. epsilon is recomputed from the ledger, and is at most what was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from sfumato.errors import GuaranteeError, SfumatoError
+from sfumato.models.model import Model
+from sfumato.privacy.curator import ReplayCurator, ReplayMismatch
+from sfumato.privacy.filter import Budget, PrivacyFilter
+from sfumato.privacy.unit import PrivacyUnit
+from sfumato.schema import read_schema
+from sfumato.synthesizers.run import make_recipe, run
+
+TOLERANCE = 1e-9
+"""Relative difference allowed between rebuilt and stored numbers (other processors round differently)."""
+
+
+@frozen(kw_only=True)
+class Verification:
+    """What was checked, in words, for a model that passed."""
+
+    checks: tuple[str, ...]
+    epsilon: float
+    delta: float
+
+
+def verify(model: Model) -> Verification:
+    """Check `model`; GuaranteeError says what does not hold."""
+    if model.void:
+        raise GuaranteeError(f"nothing is guaranteed: {model.void}")
+    unit = PrivacyUnit(**model.ledger.unit)
+    request = model.request
+    budget = Budget(
+        epsilon=request["epsilon"],
+        delta=request["delta"],
+        accountant=request["accountant"],
+        thresholds=request["thresholds"],
+    )
+    curator = ReplayCurator(
+        model.transcript, model.ledger, unit=unit, budget=PrivacyFilter.open(budget, unit.neighbours)
+    )
+    try:
+        domain, generator = run(
+            curator,
+            make_recipe(model.method, model.options),
+            read_schema(request["schema"]),
+            model.stored,
+            decimal=request["decimal"],
+        )
+    except ReplayMismatch as mismatch:
+        raise GuaranteeError(
+            f"charge {mismatch.number} of the ledger is not what this method asks at this point"
+        ) from None
+    except (SfumatoError, ValueError, IndexError, KeyError):
+        raise GuaranteeError("the recorded run cannot be repeated from its released answers") from None
+    if len(curator.ledger) != len(model.ledger) or curator.ledger.adaptive != model.ledger.adaptive:
+        raise GuaranteeError("the ledger records other charges than this method makes")
+    if domain.schema.to_dict() != model.schema.to_dict() or [c.state() for c in domain.codecs] != [
+        c.state() for c in model.codecs
+    ]:
+        raise GuaranteeError("the schema or the codes are not those that the released answers give")
+    rebuilt, stored = generator.arrays(), model.generator.arrays()
+    if rebuilt.keys() != stored.keys() or not all(_same(rebuilt[key], stored[key]) for key in stored):
+        raise GuaranteeError("the model's numbers are not those that the released answers give")
+    statement = model.statement
+    if statement.epsilon > request["epsilon"] * (1 + 1e-9):
+        raise GuaranteeError(
+            f"the charges add up to epsilon = {statement.epsilon:.6g}, "
+            f"more than the {request['epsilon']:.6g} asked"
+        )
+    return Verification(
+        checks=(
+            f"the hash chain over {len(model.ledger)} charges is whole",
+            "every question and its cost is what the method asks",
+            "schema, codes and all numbers of the model follow from the released answers alone",
+            f"the charges add up to epsilon = {statement.epsilon:.6g} at delta = {statement.delta:.3g}",
+        ),
+        epsilon=statement.epsilon,
+        delta=statement.delta,
+    )
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE)

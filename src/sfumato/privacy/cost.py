@@ -1,0 +1,64 @@
+"""What one mechanism costs, in every currency that the accountants use."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from attrs import frozen
+
+from sfumato.privacy import gdp
+
+Shape = Literal["gaussian", "bounded-range", "none", "revealed"]
+
+
+@frozen(kw_only=True)
+class Price:
+    """Cost of one mechanism under one neighbouring relation.
+
+    `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
+    outside of both (thresholds). `shape` names the dominating pair for privacy-loss distributions: a
+    Gaussian with `mu2`, or a bounded-range pair with range `epsilon`.
+    """
+
+    shape: Shape
+    mu2: float = 0.0
+    rho: float = 0.0
+    delta: float = 0.0
+    epsilon: float = 0.0
+
+
+@frozen(kw_only=True)
+class Cost:
+    """Prices under both relations, and the number of draws of noise."""
+
+    add_remove: Price
+    replace: Price
+    draws: int = 0
+    distance: float = 0.0
+    """Total variation distance of the noise as drawn to the ideal law, summed over the draws."""
+
+    def under(self, relation: str) -> Price:
+        """The price under `relation`."""
+        return self.add_remove if relation == "add-remove" else self.replace
+
+
+def gaussian(l2_squared: float, sigma: Fraction, *, delta: float = 0.0) -> Price:
+    """A (rounded) Gaussian of scale `sigma` on integer queries at squared L2 distance `l2_squared`.
+
+    mu = L2 / sigma (Dong, Roth, Su 2022, Theorem 2.7), rho = mu²/2 (Bun, Steinke 2016, Proposition 1.6);
+    rounding is post-processing because the queries are integers.
+    """
+    mu2 = float(l2_squared / sigma**2)
+    return Price(shape="gaussian", mu2=mu2, rho=mu2 / 2, delta=delta)
+
+
+def bounded_range(epsilon: float) -> Price:
+    """An exponential mechanism whose log-probability ratios span at most `epsilon`.
+
+    rho = epsilon²/8 (Cesar, Rogers 2021, Corollary 1); the Gaussian-DP parameter is
+    2 Φ⁻¹(e^{ε/2} / (1 + e^{ε/2})), proved in docs/methods/gdp-accounting.md.
+    """
+    return Price(
+        shape="bounded-range", mu2=gdp.mu_of_bounded_range(epsilon) ** 2, rho=epsilon**2 / 8, epsilon=epsilon
+    )

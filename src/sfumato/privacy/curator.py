@@ -1,0 +1,211 @@
+"""The keeper of private rows: it writes the charge, then answers with noise.
+
+A synthesizer is handed a Curator and nothing else. Each call below is one mechanism; `release` is the
+only line where rows are read, and it reads them after the filter has admitted the cost and the ledger
+holds it. A charge stays spent if what follows fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from sfumato.privacy.filter import PrivacyFilter
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
+from sfumato.privacy.mechanisms.measurement import Measurement
+from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.reveal import Reveal
+from sfumato.privacy.mechanisms.selection import ErrorScores, Selection
+from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.rounded_gaussian import quantise_sigma
+from sfumato.privacy.unit import PrivacyUnit
+
+
+class Countable(Protocol):
+    """What a table engine offers: exact counts, for the curator alone."""
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[Counts]: ...
+
+    def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
+
+
+class _Remembering:
+    """Rows with a memory for private intermediate results."""
+
+    def __init__(self, rows: Countable) -> None:
+        self._memo: dict[str, Counts] = {}
+        self.marginals = rows.marginals
+        self.value_counts = rows.value_counts
+
+    def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
+        if key not in self._memo:
+            self._memo[key] = compute()
+        return self._memo[key]
+
+
+@frozen(kw_only=True)
+class Noisy:
+    """Released counts of one measurement."""
+
+    tables: tuple[Counts, ...]
+    sigma: float
+    """Noise scale of every cell, in records."""
+
+
+@frozen(kw_only=True)
+class Category:
+    """Released texts of one open category and their noisy counts."""
+
+    texts: tuple[str, ...]
+    counts: Counts
+
+
+class Curator:
+    """Answers mechanisms over `rows`, within the filter, on the ledger.
+
+    `progress`, when given, is told what is about to be asked.
+    """
+
+    def __init__(
+        self,
+        rows: Countable,
+        *,
+        unit: PrivacyUnit,
+        budget: PrivacyFilter,
+        ledger: Ledger,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self.unit = unit
+        self.filter = budget
+        self.ledger = ledger
+        self.transcript: list[Answer] = []
+        self._progress = progress or (lambda _: None)
+        self.__rows = _Remembering(rows)
+
+    def release(self, mechanism: Mechanism, *, purpose: str) -> Answer:
+        """Charge `mechanism`, then run it. Overdraft leaves ledger and data untouched."""
+        cost = mechanism.cost(self.unit)
+        self.filter.admit(cost)
+        self.ledger.append(
+            mechanism=mechanism.name, purpose=purpose, parameters=mechanism.describe(), cost=cost
+        )
+        self._progress(purpose)
+        answer = self._answer(mechanism)
+        self.transcript.append(answer)
+        return answer
+
+    def _answer(self, mechanism: Mechanism) -> Answer:
+        return mechanism.noisy(mechanism.exact(self.__rows))
+
+    def __repr__(self) -> str:
+        return f"Curator({len(self.ledger)} charges, {self.filter.left:.3g} left)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a curator holds private rows and cannot be copied or pickled")
+
+    # Mechanisms, by the share of the budget that they may spend.
+
+    @property
+    def left(self) -> float:
+        """Spend that is still free, in units of mu² (1/sigma² for a query at distance 1)."""
+        return self.filter.left
+
+    def sigma_for(self, spend: float, *, tables: int) -> Fraction:
+        """Noise scale at which `tables` tables together cost at most `spend`."""
+        distance2 = self.unit.table_l2_squared(self.filter.relation)
+        return quantise_sigma(math.sqrt(tables * distance2 / spend))
+
+    def measure(self, cliques: Sequence[Clique], *, spend: float, purpose: str) -> Noisy:
+        """Noisy counts of `cliques`, all at the same noise scale, for at most `spend`."""
+        if not cliques:
+            return Noisy(tables=(), sigma=0.0)
+        sigma = self.sigma_for(spend, tables=len(cliques))
+        answer = self.release(Measurement(cliques=tuple(cliques), sigma=sigma), purpose=purpose)
+        return Noisy(tables=answer.arrays, sigma=float(sigma))
+
+    def total(self, *, spend: float) -> tuple[int, float]:
+        """Noisy row count and its noise scale."""
+        sigma = quantise_sigma(self.unit.total / math.sqrt(spend))
+        answer = self.release(Total(sigma=sigma), purpose="row count")
+        return int(answer.arrays[0][0]), float(sigma)
+
+    def categories(
+        self,
+        columns: Sequence[str],
+        *,
+        public_values: Sequence[Sequence[str]],
+        spend: float,
+        delta: float,
+        purpose: str,
+    ) -> list[Category]:
+        """Texts of open categories: the public ones, and those whose noisy count passes the threshold."""
+        if not columns:
+            return []
+        selection = PartitionSelection.calibrated(
+            columns=columns,
+            public_values=public_values,
+            sigma=self.sigma_for(spend, tables=len(columns)),
+            delta=delta,
+            unit=self.unit,
+        )
+        answer = self.release(selection, purpose=purpose)
+        return [
+            Category(texts=texts, counts=counts)
+            for texts, counts in zip(answer.labels, answer.arrays, strict=True)
+        ]
+
+    def select(self, scores: ErrorScores, *, among: npt.ArrayLike, spend: float, purpose: str) -> int:
+        """Index of a candidate clique that its estimate describes badly, by the exponential mechanism."""
+        epsilon = self.filter.selection_epsilon(spend)
+        # Rounded down, so that the price is at most `spend`.
+        rate = Fraction(math.floor(epsilon / (2 * self.unit.score(self.filter.relation)) * 2**40), 2**40)
+        selection = Selection(scores=scores, among=tuple(np.asarray(among).tolist()), rate=rate)
+        return int(self.release(selection, purpose=purpose).arrays[0][0])
+
+    def reveal(self, reason: str) -> None:
+        """Charge infinity: what follows has no guarantee, for `reason`."""
+        self.release(Reveal(reason=reason), purpose="no guarantee")
+
+
+class ReplayCurator(Curator):
+    """Answers from a transcript, without any rows; every question must be the recorded one."""
+
+    def __init__(
+        self, transcript: Sequence[Answer], recorded: Ledger, *, unit: PrivacyUnit, budget: PrivacyFilter
+    ) -> None:
+        super().__init__(
+            _NoRows(), unit=unit, budget=budget, ledger=Ledger(unit=recorded.unit, adaptive=recorded.adaptive)
+        )
+        self._recorded = recorded
+        self._tape = list(transcript)
+
+    def _answer(self, mechanism: Mechanism) -> Answer:
+        number = len(self.ledger) - 1
+        if (
+            number >= len(self._tape)
+            or self.ledger.entries[number].hash != self._recorded.entries[number].hash
+        ):
+            raise ReplayMismatch(number)
+        return self._tape[number]
+
+
+@frozen
+class ReplayMismatch(Exception):
+    """A replayed run asked something else than the recorded one."""
+
+    number: int = field()
+
+
+class _NoRows:
+    def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
+        raise AssertionError("a replay has no rows")
+
+    def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
+        raise AssertionError("a replay has no rows")

@@ -1,0 +1,146 @@
+"""A privacy filter: admits a mechanism only while the sum of costs stays within the budget.
+
+Mechanisms may be chosen after looking at earlier answers, so composition must hold for adaptively chosen
+parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is free of charge (Smith,
+Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
+likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from attrs import define, frozen
+
+from sfumato.errors import Overdraft, UsageError
+from sfumato.privacy import gdp, zcdp
+from sfumato.privacy.cost import Cost, Price
+from sfumato.privacy.unit import Relation
+
+Accountant = Literal["gdp", "zcdp"]
+THRESHOLD_SHARE = 0.10
+"""Share of delta kept for partition selection, where a column needs it."""
+NUMERIC_SHARE = 0.001
+"""Share of delta kept for the distance of the noise tables to the ideal law."""
+
+NOISELESS = 20.0
+"""Largest epsilon that noise is calibrated to. It stands for about one record of noise in a table of
+counts, and keeps e^epsilon times the
+distance of the noise tables to the ideal law below any delta in use."""
+
+
+@frozen(kw_only=True)
+class Budget:
+    """What may be spent in all: (epsilon, delta), and what it buys.
+
+    `spend` is Σ mu² for the Gaussian-DP filter and 2 Σ rho for the zCDP filter, so that a Gaussian of
+    scale sigma on a query of L2 distance 1 costs 1/sigma² in either.
+    """
+
+    epsilon: float
+    delta: float
+    accountant: Accountant = "gdp"
+    thresholds: bool = False
+    """Whether partition selection may be used, which sets a share of delta aside."""
+
+    def __attrs_post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+
+    @property
+    def effective_epsilon(self) -> float:
+        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained."""
+        return min(self.epsilon, NOISELESS)
+
+    @property
+    def threshold_delta(self) -> float:
+        """Delta set aside for partition selection."""
+        return THRESHOLD_SHARE * self.delta if self.thresholds else 0.0
+
+    @property
+    def conversion_delta(self) -> float:
+        """Delta left for turning the composed cost into epsilon."""
+        return self.delta * (1 - NUMERIC_SHARE) - self.threshold_delta
+
+    @property
+    def spend(self) -> float:
+        """The total that mechanisms may spend."""
+        if self.accountant == "gdp":
+            return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
+        return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
+
+
+def check_epsilon(epsilon: float) -> None:
+    """UsageError unless epsilon is a finite number above 0."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+        raise UsageError(f"epsilon must be a number, not {type(epsilon).__name__}")
+    if not math.isfinite(epsilon) or epsilon <= 0:
+        raise UsageError(f"epsilon must be a finite number above 0, not {epsilon}")
+    if not 1e-6 <= epsilon <= 1000:
+        raise UsageError(f"epsilon = {epsilon} is outside 1e-6 … 1000", mend="no useful guarantee lies there")
+
+
+def check_delta(delta: float) -> None:
+    """UsageError unless 0 < delta < 1."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float):
+        raise UsageError(f"delta must be a number, not {type(delta).__name__}")
+    if not 1e-30 <= delta < 1:
+        raise UsageError(f"delta must lie between 1e-30 and 1, not {delta}")
+
+
+@define(kw_only=True)
+class PrivacyFilter:
+    """Running totals against a Budget, under one neighbouring relation."""
+
+    budget: Budget
+    relation: Relation
+    limit: float
+    spent: float = 0.0
+    delta_spent: float = 0.0
+    distance: float = 0.0
+
+    @classmethod
+    def open(cls, budget: Budget, relation: Relation) -> PrivacyFilter:
+        """A filter with nothing spent."""
+        return cls(budget=budget, relation=relation, limit=budget.spend)
+
+    @property
+    def left(self) -> float:
+        """Spend that is still free."""
+        return max(0.0, self.limit - self.spent)
+
+    def price(self, price: Price) -> float:
+        """Spend of a price in this filter's currency."""
+        return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
+
+    def selection_epsilon(self, spend: float) -> float:
+        """Range of an exponential mechanism that costs `spend` (the inverse of `price`)."""
+        if self.budget.accountant == "gdp":
+            return gdp.bounded_range_of_mu(math.sqrt(spend))
+        return math.sqrt(4 * spend)
+
+    def admit(self, cost: Cost) -> None:
+        """Add `cost`, or raise Overdraft and leave the totals as they were."""
+        price = cost.under(self.relation)
+        spent = self.spent + self.price(price)
+        delta = self.delta_spent + price.delta
+        distance = self.distance + cost.distance
+        numeric = numeric_delta(distance, self.budget.effective_epsilon)
+        if not (
+            spent <= self.limit * (1 + 1e-9)
+            and delta <= self.budget.threshold_delta * (1 + 1e-9)
+            and numeric <= NUMERIC_SHARE * self.budget.delta
+        ):
+            raise Overdraft(
+                f"a mechanism asks for {self.price(price):.3g} of the privacy budget, {self.left:.3g} is left"
+            )
+        self.spent, self.delta_spent, self.distance = spent, delta, distance
+
+
+def numeric_delta(distance: float, epsilon: float) -> float:
+    """Delta that covers drawing from tables at total variation `distance` of the ideal law.
+
+    P'(S) ≤ P(S) + d ≤ e^ε Q(S) + δ + d ≤ e^ε Q'(S) + δ + (1 + e^ε) d.
+    """
+    return distance * (1 + math.exp(min(epsilon, 700.0)))

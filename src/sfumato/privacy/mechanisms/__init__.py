@@ -1,0 +1,1 @@
+"""Everything that can be computed from private rows; one mechanism a file."""

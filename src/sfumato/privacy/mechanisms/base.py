@@ -1,0 +1,68 @@
+"""The contract of a mechanism: a cost that needs no data, an exact integer answer, noise on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from sfumato.domain.encoder import Encoder
+from sfumato.privacy.cost import Cost
+from sfumato.privacy.unit import PrivacyUnit
+
+Counts = npt.NDArray[np.int64]
+Clique = tuple[Encoder, ...]
+
+
+class Rows(Protocol):
+    """Private rows, as seen by mechanisms: they can be counted and nothing else."""
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
+        """Exact counts over the product of each clique's codes."""
+        ...
+
+    def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
+        """Exact counts of the texts of each column."""
+        ...
+
+    def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
+        """A private intermediate result that several mechanisms use, computed once."""
+        ...
+
+
+@frozen(kw_only=True)
+class Answer:
+    """What a mechanism releases: integer arrays, and labels where the answer names values."""
+
+    arrays: tuple[Counts, ...]
+    labels: tuple[tuple[str, ...], ...] = ()
+
+
+class Mechanism(Protocol):
+    """One read of private rows."""
+
+    name: ClassVar[str]
+
+    def cost(self, unit: PrivacyUnit) -> Cost:
+        """Price under both relations; depends on public parameters alone."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Public parameters, JSON-able: what the ledger keeps."""
+        ...
+
+    def exact(self, rows: Rows) -> Any:
+        """The private, noiseless answer. Called by the curator only, after the charge."""
+        ...
+
+    def noisy(self, exact: Any) -> Answer:
+        """The released answer."""
+        ...
+
+
+def clique_names(cliques: Sequence[Clique]) -> list[list[str]]:
+    """Columns of each clique, for the ledger."""
+    return [[encoder.column for encoder in clique] for clique in cliques]

@@ -1,0 +1,38 @@
+"""The price of facts that were bought from the same rows before this run, such as a drafted schema."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from attrs import frozen
+
+from sfumato.privacy.cost import Cost, Price
+from sfumato.privacy.mechanisms.base import Answer, Rows
+from sfumato.privacy.unit import PrivacyUnit
+
+
+@frozen(kw_only=True)
+class PriorRelease:
+    """A charge for an earlier release; it reads nothing."""
+
+    name: ClassVar[str] = "prior_release"
+    what: str
+    mu2: float
+    mu2_replace: float
+    delta: float
+
+    def cost(self, unit: PrivacyUnit) -> Cost:
+        add_remove, replace = (
+            Price(shape="gaussian", mu2=mu2, rho=mu2 / 2, delta=self.delta)
+            for mu2 in (self.mu2, self.mu2_replace)
+        )
+        return Cost(add_remove=add_remove, replace=replace)
+
+    def describe(self) -> dict[str, Any]:
+        return {"what": self.what, "mu2": self.mu2, "mu2_replace": self.mu2_replace, "delta": self.delta}
+
+    def exact(self, rows: Rows) -> None:
+        return None
+
+    def noisy(self, exact: None) -> Answer:
+        return Answer(arrays=())

@@ -1,0 +1,91 @@
+"""A law on integers given by exact integer weights that add up to 2**128, and a fast sampler for it.
+
+A draw is a uniform 128-bit number U; the answer is the number of cumulative weights that are ≤ U. The high
+64 bits of U decide it unless they equal those of a cumulative weight; only then are the low 64 bits drawn.
+A guide table over the leading bits answers most draws with one look-up (Chen, Asau 1974) and the rest by
+bisection. So a draw has exactly the law of the weights, as far as the operating system's words are uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from sfumato.privacy.secure_random import random_words
+
+TOTAL_BITS = 128
+TOTAL = 1 << TOTAL_BITS
+_BLOCK = 1 << 15
+"""Draws made at a time, so that the words stay in the processor's cache."""
+_GUIDE_BITS = (8, 18)
+
+Words = npt.NDArray[np.uint64]
+Draws = npt.NDArray[np.int64]
+
+
+@frozen(eq=False)
+class NoiseTable:
+    """The law P(i) = weights[i] / 2**128 on 0 … size-1. Made by `NoiseTable.of`."""
+
+    _high: Words
+    """Leading halves of the cumulative weights c_0 … c_{size-2}."""
+    _low: Words
+    _guide: npt.NDArray[np.int32]
+    """Answer by leading bits of the word, -1 where these do not decide."""
+    _shift: np.uint64 = field(repr=False)
+
+    @classmethod
+    def of(cls, weights: Sequence[int]) -> NoiseTable:
+        """Table of positive integer `weights`; ValueError unless they are that and add up to 2**128."""
+        cumulative = list(accumulate(weights))
+        if not cumulative or cumulative.pop() != TOTAL or min(weights) < 1:
+            raise ValueError("weights must be positive and add up to 2**128")
+        halves = np.array(bytearray(b"".join([c.to_bytes(16, "little") for c in cumulative])), dtype=np.uint8)
+        low, high = halves.view("<u8").astype(np.uint64).reshape(-1, 2).T.copy()
+        bits = min(max((8 * high.size).bit_length(), _GUIDE_BITS[0]), _GUIDE_BITS[1])
+        shift = np.uint64(64 - bits)
+        # Number of boundaries whose leading bits are below b; where some are exactly b, bisection decides.
+        below = np.searchsorted(high >> shift, np.arange((1 << bits) + 1, dtype=np.uint64))
+        guide = np.where(below[:-1] == below[1:], below[:-1], -1).astype(np.int32)
+        return cls(high, low, guide, shift)
+
+    @property
+    def size(self) -> int:
+        """Number of values of the law."""
+        return self._high.size + 1
+
+    def weights(self) -> list[int]:
+        """The integer weights, recovered from what the sampler holds."""
+        pairs = zip(self._high.tolist(), self._low.tolist(), strict=True)
+        cumulative = [0, *((high << 64) | low for high, low in pairs), TOTAL]
+        return [after - before for before, after in pairwise(cumulative)]
+
+    def draw(self, count: int) -> Draws:
+        """`count` independent draws."""
+        drawn = np.empty(count, dtype=np.int64)
+        for start in range(0, count, _BLOCK):
+            stop = min(start + _BLOCK, count)
+            drawn[start:stop] = self._locate(random_words(stop - start))
+        return drawn
+
+    def _locate(self, words: Words) -> npt.NDArray[np.int32]:
+        index = self._guide[words >> self._shift]
+        undecided = np.flatnonzero(index < 0)
+        if undecided.size:
+            words = words[undecided]
+            found = np.searchsorted(self._high, words, side="left")
+            tied = self._high[np.minimum(found, self._high.size - 1)] == words
+            for i in np.flatnonzero(tied):
+                found[i] = self._break_tie(int(found[i]))
+            index[undecided] = found
+        return index
+
+    def _break_tie(self, first: int) -> int:
+        """Number of cumulative weights ≤ U when U's leading half equals that of weight `first`."""
+        low = random_words(1)[0]
+        last = int(np.searchsorted(self._high, self._high[first], side="right"))
+        return first + int(np.searchsorted(self._low[first:last], low, side="right"))

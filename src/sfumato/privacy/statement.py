@@ -1,0 +1,156 @@
+"""What the charges of a ledger add up to, in the words that are printed.
+
+Every bound is valid and the smallest is reported: Gaussian-DP and zCDP hold for adaptively chosen
+mechanisms; privacy-loss distributions are used only when the schedule was fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from attrs import frozen
+
+from sfumato.privacy import gdp, zcdp
+from sfumato.privacy.filter import numeric_delta
+from sfumato.privacy.ledger import Ledger, total
+from sfumato.privacy.unit import RELATIONS, Relation
+
+DEFAULT_DELTA = 1e-9
+
+
+def default_delta(rows_at_most: int | None) -> float:
+    """1e-9, or 1/(100 N) when the schema states a public bound N on the rows. Never from the private
+    count.
+    """
+    return DEFAULT_DELTA if rows_at_most is None else min(0.5, 0.01 / max(1, rows_at_most))
+
+
+def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True) -> dict[str, float]:
+    """Valid epsilons at `delta` by accountant; infinity where nothing can be proven."""
+    price = total(ledger, relation)
+    if price.shape == "revealed":
+        return {"none": math.inf}
+    if price.mu2 == 0:
+        return {"gdp": 0.0}
+    distance = sum(entry.cost.distance for entry in ledger)
+
+    def settle(convert: Any) -> float:
+        # The delta for the noise tables depends on epsilon: two rounds from an upper bound are enough.
+        slack, epsilon = 0.0, math.inf
+        for _ in range(3):
+            rest = delta - price.delta - slack
+            if rest <= 0:
+                return math.inf
+            epsilon = convert(rest)
+            fresh = numeric_delta(distance, epsilon)
+            if fresh <= slack:
+                break
+            slack = 2 * fresh
+        else:
+            return math.inf
+        return epsilon
+
+    found = {
+        "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
+        "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
+    }
+    if pld and not ledger.adaptive and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
+        from sfumato.privacy.pld import epsilon_of_schedule
+
+        prices = [entry.cost.under(relation) for entry in ledger]
+        ranges: dict[float, int] = {}
+        for item in prices:
+            if item.shape == "bounded-range":
+                ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
+        mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
+        found["pld"] = settle(
+            lambda rest: epsilon_of_schedule(
+                mu=math.sqrt(mu2), bounded_range=tuple(ranges.items()), delta=rest
+            )
+        )
+    return found
+
+
+def epsilon_of(ledger: Ledger, *, delta: float | None, relation: str | None, pld: bool = True) -> float:
+    """Smallest proven epsilon; `relation` defaults to the ledger's own, `delta` to 1e-9."""
+    chosen: Any = relation or ledger.unit.get("neighbours", "add-remove")
+    if chosen not in RELATIONS:
+        raise ValueError(f"relation must be one of {RELATIONS}")
+    return min(
+        bounds(ledger, delta=DEFAULT_DELTA if delta is None else delta, relation=chosen, pld=pld).values()
+    )
+
+
+@frozen(kw_only=True)
+class Statement:
+    """The guarantee of a release."""
+
+    epsilon: float
+    delta: float
+    neighbours: Relation
+    unit: str
+    epsilon_add_remove: float
+    epsilon_replace: float
+    void: str = ""
+    """Why nothing is guaranteed, when that is so."""
+    leaks: tuple[str, ...] = ()
+    """Facts that were read off the rows, for which the owner signed."""
+
+    def __str__(self) -> str:
+        if self.void:
+            return f"NO PRIVACY GUARANTEE (epsilon = infinity): {self.void}."
+        changing, other, other_epsilon = (
+            ("adding or removing", "replacing", self.epsilon_replace)
+            if self.neighbours == "add-remove"
+            else ("replacing", "adding or removing", self.epsilon_add_remove)
+        )
+        return (
+            f"The released model and any data sampled from it are ({self.epsilon:.6g}, {self.delta:.3g})-"
+            f"differentially private for {changing} one unit: {self.unit}. Row count, categories, ranges, "
+            "types, missingness and structure are covered. Column names, declared types, declared "
+            "categories, ranges and rules, and all options are public inputs and are not covered. "
+            f"For {other} one unit the parameters are ({other_epsilon:.6g}, {self.delta:.3g})."
+            + (f" NOT COVERED, since read off the rows: {', '.join(self.leaks)}." if self.leaks else "")
+        )
+
+    def state(self) -> dict[str, Any]:
+        """JSON-able form; an infinite epsilon is the text "infinity"."""
+        numbers = {
+            "epsilon": self.epsilon,
+            "epsilon_add_remove": self.epsilon_add_remove,
+            "epsilon_replace": self.epsilon_replace,
+        }
+        return {
+            **{key: "infinity" if math.isinf(value) else value for key, value in numbers.items()},
+            "delta": self.delta,
+            "neighbours": self.neighbours,
+            "unit": self.unit,
+            "void": self.void,
+            "leaks": list(self.leaks),
+            "text": str(self),
+        }
+
+
+def statement_of(
+    ledger: Ledger, *, delta: float, unit: str, void: str = "", leaks: tuple[str, ...] = ()
+) -> Statement:
+    """Recompute the guarantee from the ledger alone, by Gaussian DP and zCDP (and PLD where it may be
+    used).
+    """
+    neighbours: Relation = ledger.unit["neighbours"]
+    reasons = [entry.parameters["reason"] for entry in ledger if entry.mechanism == "reveal"]
+    void = "; ".join([*([void] if void else []), *reasons])
+    add_remove, replace = (
+        math.inf if void else epsilon_of(ledger, delta=delta, relation=relation) for relation in RELATIONS
+    )
+    return Statement(
+        epsilon=add_remove if neighbours == "add-remove" else replace,
+        delta=delta,
+        neighbours=neighbours,
+        unit=unit,
+        epsilon_add_remove=add_remove,
+        epsilon_replace=replace,
+        void=void,
+        leaks=leaks,
+    )

@@ -1,0 +1,160 @@
+"""The rounded Gaussian for scales too large for a table of all its values, exactly, by rejection.
+
+Magnitudes are cut into cells of width S = 2**s ≤ sigma/128. A proposal draws cell j from a table with
+weights ∝ exp(-(jSh)²/2), h = 1/sigma, then r uniform in 0 … S-1 and a sign; k = jS + r is kept with
+probability
+
+    α(j, r) = P(round(N) = k) / (A exp(-(jSh)²/2)),    A = h φ(0) (1 + 2**-20),
+
+and "minus zero" is dropped. Since P(round(N) = k) = hφ(kh)·Q_k with 1 - 2**-20 < Q_k ≤ cosh(kh²/2) < 1 +
+2**-20 for sigma ≥ 2**14, kh ≤ 14, α is a probability, and what is kept has exactly the law of the rounded
+Gaussian. More than 0.9 of proposals are kept.
+
+The decision V < α for a uniform real V of which 64 bits are drawn is made in double precision when V is
+further than 2**-40 from the approximation of α, and otherwise in 400-bit arithmetic with 192 more bits of
+V. The approximation is
+
+    exp(-y) (1 + ((kh)² - 1) h²/24) / (1 + 2**-20),   y = r(2jS + r) h²/2 ≤ 0.12,
+
+with exp by its Taylor polynomial of degree 12 (remainder y¹³/13! < 2**-72). Only correctly rounded products
+and sums of doubles occur, about 30 of them, each off by at most 2**-53 of a number below 2; the terms of
+Q_k that are left out are below h⁴((kh)⁴ + 6(kh)² + 3)/1920 < 2**-51. Together: below 2**-46.
+
+Total variation: with J cells the table of cells is within d = (J + 2**-20) 2**-128 + 2 P(N > (J-1)Sh) of
+its ideal (weights rounded down, slack in cell 0, cells from J on left out), and conditioning on what is
+kept (probability a ≥ 0.9) multiplies this by at most 2/a < 3. The finite precision of V and α adds less
+than 2**-250.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from attrs import define, field
+
+from sfumato.privacy.high_precision import context, exp_fixed, real, upper_normal_tail
+from sfumato.privacy.noise_table import TOTAL, Draws, NoiseTable
+from sfumato.privacy.secure_random import random_below, random_signs, random_words
+
+SMALLEST = Fraction(1 << 14)
+LARGEST = Fraction(1 << 45)
+"""Beyond this, magnitudes would no longer be exact in double precision."""
+MARGIN = 2.0**-40
+"""Distance of V to the approximate α within which the decision is made in high precision."""
+_BITS = 192
+_EXTRA = 192
+_BLOCK = 1 << 15
+Floats = npt.NDArray[np.float64]
+
+
+@define(eq=False)
+class WideGaussian:
+    """Sampler of round(N(0, sigma²)) for 2**14 ≤ sigma ≤ 2**45."""
+
+    sigma: Fraction = field()
+
+    @sigma.validator
+    def _check(self, _: object, sigma: Fraction) -> None:
+        if not SMALLEST <= sigma <= LARGEST:
+            raise ValueError(f"sigma must lie between {SMALLEST} and {LARGEST}")
+
+    @cached_property
+    def cell_bits(self) -> int:
+        """s: cells are 2**s wide."""
+        return (int(self.sigma) >> 7).bit_length() - 1
+
+    @cached_property
+    def cells(self) -> NoiseTable:
+        """Table of the cell proposals."""
+        step = Fraction(1 << self.cell_bits) / self.sigma
+        weight, ratio = 1 << _BITS, exp_fixed(-step * step / 2, _BITS)
+        ratio_step = exp_fixed(-step * step, _BITS)
+        weights = []
+        while weight >> (_BITS - 128):
+            weights.append(weight)
+            weight = weight * ratio >> _BITS
+            ratio = ratio * ratio_step >> _BITS
+        total = sum(weights)
+        weights = [share for weight in weights if (share := weight * TOTAL // total)]
+        weights[0] += TOTAL - sum(weights)
+        return NoiseTable.of(weights)
+
+    @property
+    def bound(self) -> int:
+        """Largest magnitude that can be drawn."""
+        return (self.cells.size << self.cell_bits) - 1
+
+    @property
+    def tv_bound(self) -> Fraction:
+        """Bound on the total variation distance of a draw to the rounded Gaussian."""
+        inner = (self.cells.size - 1) << self.cell_bits
+        return Fraction(3 * (self.cells.size + 1), TOTAL) + 6 * upper_normal_tail(inner / self.sigma)
+
+    def draw(self, count: int) -> Draws:
+        """`count` independent draws."""
+        drawn = np.empty(count, dtype=np.int64)
+        filled = 0
+        while filled < count:
+            # A few spare proposals, so that one more round is rarely needed.
+            wanted = min(_BLOCK, count - filled)
+            kept = self._propose(wanted + wanted // 64 + 4)[:wanted]
+            drawn[filled : filled + kept.size] = kept
+            filled += kept.size
+        return drawn
+
+    def _propose(self, count: int) -> Draws:
+        cell = self.cells.draw(count)
+        offset = (random_words(count) >> np.uint64(64 - self.cell_bits)).astype(np.int64)
+        uniform = random_words(count)
+        sign = random_signs(count)
+        chance = self.approximate_chance(cell, offset)
+        distance = uniform * 2.0**-64 - chance
+        kept = distance < 0
+        for i in np.flatnonzero(np.abs(distance) <= MARGIN):
+            kept[i] = self.decide(int(cell[i]), int(offset[i]), int(uniform[i]))
+        magnitude = (cell << self.cell_bits) + offset
+        kept &= (magnitude != 0) | (sign > 0)
+        return (sign * magnitude)[kept]
+
+    def approximate_chance(self, cell: Draws, offset: Draws) -> Floats:
+        """α in double precision, within 2**-46."""
+        start = (cell << self.cell_bits).astype(np.float64)
+        step = offset.astype(np.float64)
+        square = float(1 / self.sigma**2)
+        y = step * (2 * start + step) * (square / 2)
+        exponential = np.full_like(y, 1 / math.factorial(12))
+        for n in range(11, -1, -1):
+            exponential *= -y
+            exponential += 1 / math.factorial(n)
+        magnitude = start + step
+        cell_mass = 1 + (magnitude * magnitude * square - 1) * (square / 24)
+        return exponential * cell_mass / (1 + 2.0**-20)
+
+    def exact_chance(self, cell: int, offset: int) -> Fraction:
+        """α to more than 256 bits."""
+        ctx = context(400)
+        start = cell << self.cell_bits
+        k = start + offset
+        scale = real(self.sigma, ctx)
+        mass = _cell_mass(k, scale, ctx)
+        bound = (1 + ctx.ldexp(1, -20)) / (scale * ctx.sqrt(2 * ctx.pi))
+        chance = mass / (bound * ctx.exp(-((start / scale) ** 2) / 2))
+        return Fraction(int(ctx.floor(ctx.ldexp(chance, 300))), 1 << 300)
+
+    def decide(self, cell: int, offset: int, word: int) -> bool:
+        """Whether V < α, where V has the leading bits `word` and further bits drawn here."""
+        uniform = Fraction((word << _EXTRA) | random_below(1 << _EXTRA), 1 << (64 + _EXTRA))
+        return uniform < self.exact_chance(cell, offset)
+
+
+def _cell_mass(k: int, scale: Any, ctx: Any) -> Any:
+    """P(round(N) = k) for N of scale `scale`, in context `ctx`."""
+    root, half = scale * ctx.sqrt(2), ctx.mpf(1) / 2
+    if k == 0:
+        return ctx.erf(half / root)
+    return (ctx.erfc((k - half) / root) - ctx.erfc((k + half) / root)) / 2

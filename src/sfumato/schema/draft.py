@@ -1,0 +1,83 @@
+"""A first schema from names and stored types alone: public, so it costs nothing.
+
+A column stored as text says nothing of its type; it is left as a question for the owner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from attrs import evolve, frozen
+
+from sfumato.domain.column import Column
+from sfumato.domain.kinds import Bool, Categorical, Date, Datetime, Duration, Float, Int
+from sfumato.schema.schema import Schema
+
+_QUESTION = (
+    '{name} = {{type = "?"}}   # stored as {word}: int, float, categorical, bool, date, datetime, id or text?'
+)
+
+
+@frozen
+class Draft:
+    """What stored types say: the columns they settle, and (name, storage) of those they do not, in order."""
+
+    columns: tuple[Column | tuple[str, str], ...]
+    table: str = ""
+
+    @property
+    def settled(self) -> tuple[Column, ...]:
+        """Columns whose type the storage tells."""
+        return tuple(each for each in self.columns if isinstance(each, Column))
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Columns whose type only the owner, or the budget, can tell."""
+        return tuple(each[0] for each in self.columns if not isinstance(each, Column))
+
+    @property
+    def schema(self) -> Schema:
+        """A schema of the settled columns that lets the rest be drafted under privacy."""
+        return Schema(self.settled, table=self.table, undeclared="draft")
+
+    def to_toml(self) -> str:
+        """A schema file to complete: open questions stand as comments."""
+        import tomlkit
+
+        lines = self.schema.to_toml().split("[columns]\n")[0].rstrip("\n").split("\n")
+        lines += ["", "[columns]"]
+        for each in self.columns:
+            if isinstance(each, Column):
+                whole = Schema((evolve(each),)).to_toml()
+                lines.append(whole.split("[columns]\n", 1)[1].rstrip("\n"))
+            else:
+                name = tomlkit.key(each[0]).as_string()
+                lines.append("# " + _QUESTION.format(name=name, word=each[1]))
+        return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def draft_public(columns: Sequence[tuple[str, Any]], *, table: str = "") -> Draft:
+    """The draft that (name, stored type) pairs allow; the type is a polars type or its name."""
+    return Draft(tuple(_guess(name, str(word)) for name, word in columns), table)
+
+
+def _guess(name: str, word: str) -> Column | tuple[str, str]:
+    plain = word.lower()
+    if re.match(r"u?int", plain):
+        return Int(name, nullable=True)
+    if plain.startswith(("float", "decimal", "double")):
+        return Float(name, nullable=True)
+    if plain.startswith("bool"):
+        return Bool(name, nullable=True)
+    if plain.startswith("datetime"):
+        zone = re.search(r"time_zone='([^']+)'", word)
+        return Datetime(name, nullable=True, timezone=zone[1] if zone else None)
+    if plain.startswith("date"):
+        return Date(name, nullable=True)
+    if plain.startswith("duration"):
+        return Duration(name, nullable=True)
+    if plain.startswith(("categorical", "enum", "dictionary")):
+        return Categorical(name, nullable=True, open_set=True)
+    return name, word

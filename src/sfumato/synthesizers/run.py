@@ -1,0 +1,61 @@
+"""One run: discover what the schema leaves open, then learn. The same for a fit and for its verification."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from sfumato.discovery.discover import Domain, discover, planned_shares
+from sfumato.domain.stored import Stored
+from sfumato.errors import UsageError
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.mechanisms.prior import PriorRelease
+from sfumato.schema import Schema
+from sfumato.synthesizers.recipe import Generator, Recipe, synthesizers
+
+
+def make_recipe(method: str, options: dict[str, Any]) -> Recipe:
+    """The recipe called `method`; UsageError names unknown methods and options."""
+    made = synthesizers[method]
+    known = [each.name for each in attrs.fields(made)] if attrs.has(made) else []
+    for name in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise UsageError(
+                f"method {method!r} has no option {name!r}",
+                mend=f"{hint}options: {', '.join(known) or 'none'}",
+            )
+    try:
+        return made(**options)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"an option of method {method!r} is wrong: {error}") from None
+
+
+def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored]) -> dict[str, float]:
+    """How the budget will be divided, by purpose, as shares that sum to 1. Needs no data."""
+    shares = planned_shares(schema, stored)
+    rest = 1 - sum(shares.values())
+    return {**shares, **{name: share * rest for name, share in recipe.split().items()}}
+
+
+def run(
+    curator: Curator, recipe: Recipe, schema: Schema, stored: Sequence[Stored], *, decimal: str
+) -> tuple[Domain, Generator]:
+    """Charge what was bought before, discover, learn."""
+    if schema.bought is not None:
+        prices = {key: float(schema.bought[key]) for key in ("mu2", "mu2_replace", "delta_spent")}
+        curator.release(
+            PriorRelease(
+                what="schema",
+                mu2=prices["mu2"],
+                mu2_replace=prices["mu2_replace"],
+                delta=prices["delta_spent"],
+            ),
+            purpose="schema bought earlier",
+        )
+    domain = discover(curator, schema, stored, decimal=decimal)
+    return domain, recipe.learn(curator, domain)

@@ -1,0 +1,255 @@
+"""Rows into tables of counts: the only thing that is computed from private rows.
+
+A pass over the source encodes each needed column once and counts every table that was asked for, block
+by block, in small unsigned codes. Codes are kept for later passes while they fit. The counts are exact
+and do not depend on how the rows are cut or what was kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfumato.domain.encoder import Encoder, code_dtype
+from sfumato.errors import InputError, JobError
+from sfumato.tables.codes import CHUNK, CodeCache, CodeColumn, Codes
+from sfumato.tables.cover import cover
+from sfumato.tables.source import Source
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from sfumato.tables.limit import RowLimiter
+
+Counts = npt.NDArray[np.int64]
+Clique = tuple[Encoder, ...]
+
+TABLE_BYTES = 1 << 29
+
+
+class BlockCounter:
+    """Counts over the rows of a source.
+
+    keep_bytes: memory for codes kept between passes. limiter: leaves out rows beyond the allowed number
+    of each person (see `sfumato.tables.limit`). table_bytes: memory for the count tables of one pass;
+    more tables take more passes.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        keep_bytes: int = 512 << 20,
+        limiter: RowLimiter | None = None,
+        table_bytes: int = TABLE_BYTES,
+    ) -> None:
+        if limiter is not None and limiter.source is not source:
+            raise ValueError("the limiter belongs to another source")
+        self._source = source
+        self._limiter = limiter
+        self._cache = CodeCache(keep_bytes)
+        self._table_bytes = table_bytes
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
+        """One table of counts for each clique, of shape (encoder sizes); `()` counts the rows.
+
+        One pass over the source for all of them, unless the tables exceed `table_bytes`.
+        Raises JobError for a table that is too large, before anything is read.
+        """
+        for clique in cliques:
+            if len(set(clique)) != len(clique):
+                raise ValueError("an encoder occurs twice in a clique")
+            if 8 * _cells(clique) > self._table_bytes:
+                names = ", ".join(repr(encoder.column) for encoder in clique)
+                raise JobError(
+                    f"the table of {names} has {_cells(clique)} cells, more than memory allows",
+                    mend="use coarser grids, fewer values, or fewer columns in one table",
+                )
+        answers: list[Counts] = []
+        for batch in self._batches(cliques):
+            answers += self._count(batch)
+        return answers
+
+    def value_counts(self, columns: Sequence[str], *, max_length: int = 256) -> list[dict[str, int]]:
+        """How often each text occurs in each column, sorted by text.
+
+        Values of typed columns are taken as polars spells them; missing values and texts of more than
+        `max_length` characters are left out.
+        """
+        from sfumato.tables.values import TextCounts
+
+        found = {name: TextCounts(max_length) for name in columns}
+        if found:
+            for block in self._blocks(list(found)):
+                for name, counts in found.items():
+                    counts.add(block.get_column(name))
+        return [found[name].result() for name in columns]
+
+    def _batches(self, cliques: Sequence[Clique]) -> Iterator[list[Clique]]:
+        batch: list[Clique] = []
+        used = 0
+        for clique in cliques:
+            need = 8 * _cells(clique)
+            if batch and used + need > self._table_bytes:
+                yield batch
+                batch, used = [], 0
+            batch.append(clique)
+            used += need
+        if batch:
+            yield batch
+
+    def _count(self, cliques: Sequence[Clique]) -> list[Counts]:
+        sizes = {encoder: encoder.size for clique in cliques for encoder in clique}
+        sources = cover([frozenset(clique) for clique in cliques], sizes)
+        order = {encoder: place for place, encoder in enumerate(sizes)}
+        tables = [
+            _Table(tuple(sorted(members, key=order.__getitem__)))
+            for members in dict.fromkeys(sources.values())
+        ]
+        for codes, rows in self._codes(list(sizes)):
+            wide: dict[tuple[Encoder, Any], npt.NDArray[Any]] = {}
+            for table in tables:
+                table.add(codes, rows, wide)
+        by_members = {frozenset(table.encoders): table for table in tables}
+        return [by_members[sources[frozenset(clique)]].marginal(clique) for clique in cliques]
+
+    def _codes(self, encoders: Sequence[Encoder]) -> Iterator[tuple[dict[Encoder, Codes], int]]:
+        """Aligned codes of all encoders for at most CHUNK rows at a time."""
+        missing = [encoder for encoder in encoders if encoder not in self._cache]
+        kept = {encoder: self._cache[encoder] for encoder in encoders if encoder in self._cache}
+        if kept and not missing:
+            rows = next(iter(kept.values())).rows
+            for start in range(0, rows, CHUNK):
+                stop = min(start + CHUNK, rows)
+                yield {encoder: column.rows_of(start, stop) for encoder, column in kept.items()}, stop - start
+            return
+        recorder = _Recorder(self._cache, missing, set(encoders))
+        names = list(dict.fromkeys(encoder.column for encoder in missing))
+        start = 0
+        for block in self._blocks(names or [self._source.columns[0].name]):
+            fresh = {encoder: _encode(encoder, block) for encoder in missing}
+            recorder.add(fresh, block.height)
+            for low, high in _pieces(start, start + block.height):
+                piece = {encoder: codes[low - start : high - start] for encoder, codes in fresh.items()}
+                try:
+                    piece |= {encoder: column.rows_of(low, high) for encoder, column in kept.items()}
+                except IndexError:
+                    raise InputError(f"{self._source.label} changed while it was being read") from None
+                yield piece, high - low
+            start += block.height
+        if any(column.rows != start for column in kept.values()):
+            raise InputError(f"{self._source.label} changed while it was being read")
+        recorder.finish()
+
+    def _blocks(self, columns: list[str]) -> Iterator[pl.DataFrame]:
+        """The rows that count: those of the source that the limiter keeps."""
+        start = 0
+        for block in self._source.blocks(columns):
+            stop = start + block.height
+            if self._limiter is not None:
+                block = block.filter(self._limiter.mask(start, stop))
+            start = stop
+            if block.height:
+                yield block
+        if self._limiter is not None and start != self._limiter.rows:
+            raise InputError(f"{self._source.label} changed while it was being read")
+
+
+class _Recorder:
+    """Keeps the codes of a pass while they fit; an encoder's column is kept whole or not at all."""
+
+    def __init__(self, cache: CodeCache, encoders: Sequence[Encoder], needed: set[Encoder]) -> None:
+        self._cache = cache
+        self._needed = needed
+        self._columns = {encoder: CodeColumn(encoder.size) for encoder in encoders}
+        self._reserved = 0
+
+    def add(self, codes: dict[Encoder, Codes], rows: int) -> None:
+        while self._columns and not self._room(rows):
+            widest = max(self._columns, key=lambda encoder: self._columns[encoder].nbytes)
+            del self._columns[widest]
+        for encoder, column in self._columns.items():
+            column.append(codes[encoder])
+
+    def _room(self, rows: int) -> bool:
+        """Whether the columns may grow by so many rows (asked of the cache in steps of whole chunks)."""
+        wanted = 0
+        for encoder, column in self._columns.items():
+            chunks = -(-(column.rows + rows) // CHUNK)
+            wanted += chunks * CHUNK * np.dtype(code_dtype(encoder.size)).itemsize
+        if wanted <= self._reserved:
+            return True
+        if not self._cache.make_room(wanted, keep=self._needed):
+            return False
+        self._reserved = wanted
+        return True
+
+    def finish(self) -> None:
+        self._cache.put(dict(self._columns))
+
+
+class _Table:
+    """The joint counts of some encoders, filled piece by piece."""
+
+    def __init__(self, encoders: Clique) -> None:
+        self.encoders = encoders
+        self._cells = _cells(encoders)
+        self._counts = np.zeros(self._cells, np.int64)
+        self._index_dtype = np.uint16 if self._cells < 1 << 16 else np.int64
+
+    def add(
+        self, codes: dict[Encoder, Codes], rows: int, wide: dict[tuple[Encoder, Any], npt.NDArray[Any]]
+    ) -> None:
+        """Count a piece; `wide` shares the widened codes of the piece between tables."""
+        if not self.encoders:
+            self._counts[0] += rows
+            return
+        index = self._wide(self.encoders[0], codes, wide)
+        if len(self.encoders) > 1:
+            index = index.copy()
+        for encoder in self.encoders[1:]:
+            np.multiply(index, self._index_dtype(encoder.size), out=index)
+            np.add(index, self._wide(encoder, codes, wide), out=index)
+        if self._cells <= 4 * rows or self._cells <= 1 << 16:
+            self._counts += np.bincount(index, minlength=self._cells)
+        else:
+            np.add.at(self._counts, index, 1)
+
+    def _wide(
+        self, encoder: Encoder, codes: dict[Encoder, Codes], wide: dict[tuple[Encoder, Any], npt.NDArray[Any]]
+    ) -> npt.NDArray[Any]:
+        key = (encoder, self._index_dtype)
+        if key not in wide:
+            wide[key] = codes[encoder].astype(self._index_dtype)
+        return wide[key]
+
+    def marginal(self, clique: Clique) -> Counts:
+        """The counts summed down to `clique`, axes in its order."""
+        shape = tuple(encoder.size for encoder in self.encoders)
+        rest = tuple(axis for axis, encoder in enumerate(self.encoders) if encoder not in clique)
+        summed = self._counts.reshape(shape).sum(axis=rest, dtype=np.int64)
+        left = [encoder for encoder in self.encoders if encoder in clique]
+        return np.array(summed.transpose([left.index(encoder) for encoder in clique]), order="C")
+
+
+def _cells(clique: Clique) -> int:
+    return math.prod(encoder.size for encoder in clique)
+
+
+def _encode(encoder: Encoder, block: pl.DataFrame) -> Codes:
+    codes = np.asarray(encoder.encode(block.get_column(encoder.column)))
+    if codes.shape != (block.height,) or (codes.size and not 0 <= codes.min() <= codes.max() < encoder.size):
+        raise RuntimeError(f"the encoder of {encoder.column!r} gave codes outside its range")
+    return codes.astype(code_dtype(encoder.size), copy=False)
+
+
+def _pieces(start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Row ranges that do not cross a chunk border."""
+    while start < stop:
+        border = min((start // CHUNK + 1) * CHUNK, stop)
+        yield start, border
+        start = border

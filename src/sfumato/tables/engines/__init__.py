@@ -1,0 +1,1 @@
+"""One file for each kind of table; each registers itself with `sfumato.tables.source.engines`."""
