@@ -46,7 +46,7 @@ def _pair(draw: st.DrawFn, low: int, high: int) -> tuple[int, int]:
 
 @st.composite
 def ints(draw: st.DrawFn, name: str = "c") -> Int:
-    low, high = _pair(draw, -LIMIT + 1, LIMIT - 1)
+    low, high = _pair(draw, -LIMIT + 9, LIMIT - 9)
     keys = draw(st.lists(st.integers(low - 3, low + 3) | st.just(-99), unique=True, max_size=2))
     codes = {str(key): draw(st.sampled_from(["", "no file"])) for key in keys}
     if draw(st.booleans()):

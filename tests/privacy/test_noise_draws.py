@@ -64,22 +64,17 @@ def test_two_draws_differ() -> None:
 
 def test_every_boundary_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """U just below, at and above each cumulative weight, including several that share their leading half."""
-    pieces = [(5 << 64) + 3, 4, 7, 1, 1 << 127, (1 << 64) - 15, 2]
+    pieces = [(5 << 192) + 3, 4, 1 << 100, 1, 1 << 255, (1 << 192) - 15, 2]
     weights = [*pieces, TOTAL - sum(pieces)]
     table = NoiseTable.of(weights)
     assert table.weights() == weights
     boundaries = list(accumulate(weights))[:-1]
     for boundary in boundaries:
         for drawn in (boundary - 1, boundary, boundary + 1):
-            halves = iter([drawn >> 64, drawn & (1 << 64) - 1])
+            word, rest = drawn >> 192, drawn & (1 << 192) - 1
             with monkeypatch.context() as patch:
-                patch.setattr(
-                    noise_table,
-                    "random_words",
-                    lambda count, halves=halves: np.array(
-                        [next(halves) for _ in range(count)], dtype=np.uint64
-                    ),
-                )
+                patch.setattr(noise_table, "random_words", lambda n, w=word: np.full(n, w, dtype=np.uint64))
+                patch.setattr(noise_table, "random_below", lambda bound, r=rest: r)
                 assert table.draw(1)[0] == bisect_right(boundaries, drawn)
 
 
@@ -90,15 +85,15 @@ def test_the_guide_agrees_with_bisection(sigma: int) -> None:
         [secure_random.random_words(2000), np.uint64(2**64 - 1) - np.arange(40, dtype=np.uint64)]
     )
     boundaries = list(accumulate(table.weights()))[:-1]
-    high = {boundary >> 64 for boundary in boundaries}
+    high = {boundary >> 192 for boundary in boundaries}
     clear = [word for word in words if int(word) not in high]
     located = table._locate(np.array(clear, dtype=np.uint64))
-    assert located.tolist() == [bisect_right(boundaries, int(word) << 64) for word in clear]
+    assert located.tolist() == [bisect_right(boundaries, int(word) << 192) for word in clear]
 
 
 def test_tables_refuse_weights_that_are_no_law() -> None:
     for weights in ([], [TOTAL - 1], [TOTAL, 0], [TOTAL + 1, -1]):
-        with pytest.raises(ValueError, match="2\\*\\*128"):
+        with pytest.raises(ValueError, match="2\\*\\*256"):
             NoiseTable.of(weights)
     assert NoiseTable.of([TOTAL]).draw(3).tolist() == [0, 0, 0]
 

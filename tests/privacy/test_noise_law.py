@@ -21,11 +21,11 @@ from sfumato.privacy.noise_table import TOTAL
 from sfumato.privacy.rounded_gaussian import RoundedGaussian, quantise_sigma
 
 EXACT = mpmath.MPContext()
-EXACT.prec = 400
+EXACT.prec = 640
 SIGMAS = [Fraction(text) for text in ("1/100", "3/10", "1/2", "1", "3/2", "4", "615/64", "25", "100", "1000")]
 SCALES = [Fraction(text) for text in ("1/10", "1/2", "1", "7/3", "20", "90")]
 EPSILONS = [Fraction(text) for text in ("0", "1/10", "1/2", "1", "3", "10")]
-E_BITS = 200
+E_BITS = 300
 
 
 def rational(value: Fraction) -> mpmath.mpf:
@@ -33,7 +33,7 @@ def rational(value: Fraction) -> mpmath.mpf:
 
 
 def exp_below(epsilon: Fraction) -> int:
-    """⌊2**200 e^epsilon⌋: taking e^epsilon too small makes delta too large, which is the safe side here."""
+    """⌊2**300 e^epsilon⌋: taking e^epsilon too small makes delta too large, which is the safe side here."""
     return int(EXACT.floor(EXACT.ldexp(EXACT.exp(rational(epsilon)), E_BITS)))
 
 
@@ -55,7 +55,7 @@ def gaussian_delta(mu: Fraction, epsilon: Fraction) -> Fraction:
     m, e = rational(mu), rational(epsilon)
     root = EXACT.sqrt(2)
     value = EXACT.erfc((e / m - m / 2) / root) / 2 - EXACT.exp(e) * EXACT.erfc((e / m + m / 2) / root) / 2
-    return Fraction(int(EXACT.ceil(EXACT.ldexp(value, 300))), 1 << 300)
+    return Fraction(int(EXACT.ceil(EXACT.ldexp(value, 400))), 1 << 400)
 
 
 def allowance(noise: Noise, epsilon: Fraction) -> Fraction:
@@ -125,11 +125,11 @@ def check_shape(law: Law, *, symmetric: bool) -> None:
 
 def check_distance(noise: Noise, ideal: Sequence[mpmath.mpf]) -> None:
     """Half the L1 distance to the ideal masses, and what these lack of 1, are within `tv_bound`."""
-    scaled = [EXACT.ldexp(mass, 128) for mass in ideal]
+    scaled = [EXACT.ldexp(mass, 256) for mass in ideal]
     pairs = zip(noise.table().weights, scaled, strict=True)
-    off = sum(abs(weight - mass) for weight, mass in pairs) + EXACT.ldexp(1 - sum(ideal), 128)
+    off = sum(abs(weight - mass) for weight, mass in pairs) + EXACT.ldexp(1 - sum(ideal), 256)
     assert off / 2 <= rational(noise.tv_bound * TOTAL)
-    assert noise.tv_bound < Fraction(1, 1 << 105)
+    assert noise.tv_bound < Fraction(1, 1 << 233)
 
 
 def cell(sigma: Fraction, k: int) -> mpmath.mpf:
@@ -162,20 +162,20 @@ def test_gaussian_weights_are_near_the_ideal(sigma: Fraction) -> None:
 def test_large_gaussian_weights_are_rounded_down_by_one_unit_at_most(sigma: Fraction) -> None:
     weights = gaussian_weights.half_weights(sigma)
     for k in range(1, len(weights), len(weights) // 60):
-        short = EXACT.ldexp(cell(sigma, k), 128) - weights[k]
+        short = EXACT.ldexp(cell(sigma, k), 256) - weights[k]
         assert 0 <= short < rational(gaussian_weights.SHORTFALL)
     assert weights[0] + 2 * sum(weights[1:]) == TOTAL
 
 
 @pytest.mark.parametrize("sigma", [Fraction(1), Fraction(17, 3), Fraction(512)], ids=str)
 def test_the_series_keeps_its_error_bound(sigma: Fraction) -> None:
-    """In units of 2**-192, long before masses are rounded to weights."""
-    units = 2 * gaussian_weights.error(1 / sigma, int(14 * sigma) + 3, 40)
+    """In units of 2**-300, long before masses are rounded to weights."""
+    units = 2 * gaussian_weights.error(1 / sigma, int(19 * sigma) + 3, 40)
     masses = gaussian_weights.masses_by_series(sigma)
-    for k, mass in zip(range(1, int(13 * sigma)), masses, strict=False):
+    for k, mass in zip(range(1, int(18 * sigma)), masses, strict=False):
         if k < 20 or k % 97 == 0:
             assert 0 <= EXACT.ldexp(cell(sigma, k), gaussian_weights.BITS) - mass <= units + 1
-    assert units < 1 << (gaussian_weights.BITS - 128 - 20)
+    assert units < 1 << (gaussian_weights.BITS - 256 - 20)
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

@@ -72,7 +72,7 @@ def test_thresholds_of_wide_noise() -> None:
 
 def test_bad_requests() -> None:
     with pytest.raises(ValueError, match="precision"):
-        thresholds.threshold_for(RoundedGaussian(1), Fraction(1, 1 << 130))
+        thresholds.threshold_for(RoundedGaussian(1), Fraction(1, 1 << 260))
     with pytest.raises(ValueError, match="at least 1"):
         thresholds.delta(RoundedGaussian(1), 3, keys=0)
     assert thresholds.delta(RoundedGaussian(1), -100, keys=7) == 1

@@ -1,5 +1,6 @@
 """Schema files: what is written reads back equal, and every fault is named with its path, all at once."""
 
+import csv
 import json
 
 import polars as pl
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from tests.shared_data import case, case_names
 from tests.strategies import columns, labels
 
+from sfumato.domain.codecs import codec_for
 from sfumato.domain.kinds import Categorical, Id, Int, kinds
 from sfumato.errors import SchemaError
 from sfumato.schema import Rule, Schema, Unit, from_json, from_toml, lint, read_schema
@@ -61,8 +63,8 @@ def test_a_schema_reads_back_equal_from_toml_json_and_its_own_values(schema):
     assert all(note.severity in ("warning", "advice", "info") for note in lint(schema))
 
 
-_WORDS = """type min max values special_codes format pattern unit rules columns source nullable storage int float
-categorical date datetime duration id text bool at_most less_or_equal allowed bought leaks %Y%m%d a b"""
+_WORDS = """type min max values special_codes format pattern unit rules columns source nullable storage int
+float categorical date datetime duration id text bool at_most less_or_equal allowed bought leaks %Y%m%d a b"""
 _words = st.sampled_from(_WORDS.split())
 _plain = st.none() | st.booleans() | st.integers() | st.floats() | _words | st.text(max_size=3)
 _anything = st.recursive(
@@ -310,3 +312,17 @@ def test_a_schema_checks_itself_when_made_by_hand():
         pair = (Categorical("a", values=("x", "b")), Id("k", format="uuid4"))
         Schema(pair, rules=(Rule("fixed_combinations", ("a", "k"), allowed=(("c", "1"),)),))
     assert Schema(undeclared="draft").columns == ()
+
+
+@pytest.mark.parametrize("name", case_names() or ["01"])
+def test_no_cell_of_a_case_is_lost_under_its_facts(name):
+    folder = case(name)
+    schema = read_schema(folder / "facts.json")
+    lines = csv.reader((folder / "input.csv").read_text().splitlines())
+    header, *rows = lines
+    for column in schema.columns:
+        codec = codec_for(column)
+        if codec is not None and header.count(column.name) == 1:
+            place = header.index(column.name)
+            cells = pl.Series([row[place] or None for row in rows], dtype=pl.String)
+            assert ((codec.encode(cells) == 0) == cells.is_null().to_numpy()).all(), column

@@ -29,7 +29,7 @@ from sfumato.privacy.curator import Curator
 
 Edges = npt.NDArray[np.int64]
 
-LEVELS = (16, 8, 8)
+LEVELS = (16, 8, 8, 8)
 """Into how many parts a crowded cell is split, level by level."""
 CROWDED = 4.0
 """A cell is split when its noisy count exceeds this many noise scales."""

@@ -4,9 +4,9 @@ With a = exp(-1/scale): P(Z = k) = (1-a)/(1+a) a^|k| (discrete Laplace, Ghosh, R
 2009) and P(G = k) = (1-a) a^k for k ≥ 0. Adding discrete Laplace noise of scale b to integer counts at L1
 distance d is (d/b)-DP, up to `tv_bound` a draw.
 
-Weights in tables come from the recurrence a^{k+1} = a^k·a in units of 2**-192. The start and a are at most 1
+Weights in tables come from the recurrence a^{k+1} = a^k·a in units of 2**-320. The start and a are at most 1
 unit too small, a step adds at most 2 units to that, so the k-th mass is at most 2k+1 units short, and every
-weight but the first is below its mass by less than 1 + 2**-20 units of 2**-128. The first takes up the slack,
+weight but the first is below its mass by less than 1 + 2**-20 units of 2**-256. The first takes up the slack,
 so the total variation distance is the slack, plus the tail where the law is cut off.
 
 Large scales need no large table: the digits of a geometric number are independent. For G = S·q + r with r <
@@ -32,7 +32,7 @@ TABLE_LIMIT = 1024
 """Largest scale whose values are all kept in one table."""
 LARGEST = 1 << 50
 _DIGIT_BITS = 12
-_BITS = 192
+_BITS = 320
 _SHORTFALL = 1 + Fraction(1, 1 << 20)
 
 
@@ -179,7 +179,7 @@ def _truncated(scale: Fraction, size: int | None) -> NoiseTable:
 
 
 def _decay(scale: Fraction, first: Any, size: int | None) -> list[int]:
-    """Weights ⌊2**128 first·a^k⌋, at most 1 unit less, up to the last positive one or to `size` of them."""
+    """Weights ⌊2**256 first·a^k⌋, at most 1 unit less, up to the last positive one or to `size` of them."""
     ctx = context(_BITS + 64)
     mass, ratio = int(ctx.floor(ctx.ldexp(first, _BITS))), exp_fixed(-1 / scale, _BITS)
     guard = _BITS - TOTAL_BITS
@@ -202,7 +202,7 @@ def _beyond(scale: Fraction, size: int) -> Fraction:
 
 def _upper_power(scale: Fraction, t: int, *, two_sided: bool) -> Fraction:
     """A rational just above P(G ≥ t) = a^t or, if two-sided, P(Z ≥ t) = a^t / (1+a), for t ≥ 1."""
-    ctx = context(256)
+    ctx = context(320)
     power = ctx.exp(real(-t / scale, ctx))
     if two_sided:
         power /= 1 + ctx.exp(real(-1 / scale, ctx))

@@ -46,7 +46,7 @@ class Noise(Protocol):
 
 @frozen(kw_only=True)
 class Law:
-    """P(Z = start + i) = weights[i] / 2**128."""
+    """P(Z = start + i) = weights[i] / 2**256."""
 
     start: int
     weights: tuple[int, ...] = field(converter=tuple, repr=False)
@@ -56,7 +56,7 @@ class Law:
         return Fraction(sum(self.weights[max(0, t - self.start) :]), TOTAL)
 
     def tails(self) -> list[int]:
-        """2**128 P(Z ≥ start + i) for i = 0, 1, …"""
+        """2**256 P(Z ≥ start + i) for i = 0, 1, …"""
         return list(accumulate(reversed(self.weights)))[::-1]
 
     @property

@@ -22,7 +22,7 @@ from sfumato.privacy.secure_random import random_signs
 from sfumato.privacy.wide_gaussian import LARGEST, WideGaussian
 
 TABLE_LIMIT = 20_480
-"""Largest sigma whose values are all kept in one table (about 6 MB)."""
+"""Largest sigma whose values are all kept in one table (about 13 MB)."""
 _GRID_BITS = 9
 
 
@@ -81,7 +81,7 @@ class RoundedGaussian:
         return upper_normal_tail((t - Fraction(1, 2)) / self.sigma)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _magnitudes(sigma: Fraction) -> NoiseTable:
     centre, *others = gaussian_weights.half_weights(sigma)
     return NoiseTable.of([centre, *(2 * weight for weight in others)])

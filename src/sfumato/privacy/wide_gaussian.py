@@ -4,26 +4,26 @@ Magnitudes are cut into cells of width S = 2**s ≤ sigma/128. A proposal draws 
 weights ∝ exp(-(jSh)²/2), h = 1/sigma, then r uniform in 0 … S-1 and a sign; k = jS + r is kept with
 probability
 
-    α(j, r) = P(round(N) = k) / (A exp(-(jSh)²/2)),    A = h φ(0) (1 + 2**-20),
+    α(j, r) = P(round(N) = k) / (A exp(-(jSh)²/2)),    A = h φ(0) (1 + 2**-14),
 
-and "minus zero" is dropped. Since P(round(N) = k) = hφ(kh)·Q_k with 1 - 2**-20 < Q_k ≤ cosh(kh²/2) < 1 +
-2**-20 for sigma ≥ 2**14, kh ≤ 14, α is a probability, and what is kept has exactly the law of the rounded
-Gaussian. More than 0.9 of proposals are kept.
+and "minus zero" is dropped. P(round(N) = k) = hφ(kh)·Q_k with Q_k = 1 + He_2(kh) h²/24 + He_4(kh) h⁴/1920 + …,
+and 1 - 2**-20 < Q_k ≤ cosh(kh²/2) < 1 + 2**-14 for sigma ≥ 2**10, kh ≤ 19. So α is a probability, and what is
+kept has exactly the law of the rounded Gaussian. More than 0.9 of proposals are kept.
 
 The decision V < α for a uniform real V of which 64 bits are drawn is made in double precision when V is
-further than 2**-40 from the approximation of α, and otherwise in 400-bit arithmetic with 192 more bits of
-V. The approximation is
+further than 2**-40 from the approximation of α, and otherwise in 640-bit arithmetic with 320 more bits of V.
+The approximation is
 
-    exp(-y) (1 + ((kh)² - 1) h²/24) / (1 + 2**-20),   y = r(2jS + r) h²/2 ≤ 0.12,
+    exp(-y) (1 + He_2(kh) h²/24 + He_4(kh) h⁴/1920) / (1 + 2**-14),   y = r(2jS + r) h²/2 ≤ 0.15,
 
-with exp by its Taylor polynomial of degree 12 (remainder y¹³/13! < 2**-72). Only correctly rounded products
-and sums of doubles occur, about 30 of them, each off by at most 2**-53 of a number below 2; the terms of
-Q_k that are left out are below h⁴((kh)⁴ + 6(kh)² + 3)/1920 < 2**-51. Together: below 2**-46.
+with exp by its Taylor polynomial of degree 12 (remainder y¹³/13! < 2**-68). Only correctly rounded products
+and sums of doubles occur, about 40 of them, each off by at most 2**-53 of a number below 2; the terms of Q_k
+that are left out are below 2**-52. Together: below 2**-46.
 
-Total variation: with J cells the table of cells is within d = (J + 2**-20) 2**-128 + 2 P(N > (J-1)Sh) of
+Total variation: with J cells the table of cells is within d = (J + 2**-20) 2**-256 + 2 P(N > (J-1)Sh) of
 its ideal (weights rounded down, slack in cell 0, cells from J on left out), and conditioning on what is
 kept (probability a ≥ 0.9) multiplies this by at most 2/a < 3. The finite precision of V and α adds less
-than 2**-250.
+than 2**-380.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ import numpy.typing as npt
 from attrs import define, field
 
 from sfumato.privacy.high_precision import context, exp_fixed, real, upper_normal_tail
-from sfumato.privacy.noise_table import TOTAL, Draws, NoiseTable
+from sfumato.privacy.noise_table import TOTAL, TOTAL_BITS, Draws, NoiseTable
 from sfumato.privacy.secure_random import random_below, random_signs, random_words
 
-SMALLEST = Fraction(1 << 14)
+SMALLEST = Fraction(1 << 10)
 LARGEST = Fraction(1 << 45)
 """Beyond this, magnitudes would no longer be exact in double precision."""
 MARGIN = 2.0**-40
 """Distance of V to the approximate α within which the decision is made in high precision."""
-_BITS = 192
-_EXTRA = 192
+_BITS = 320
+_EXTRA = 320
 _BLOCK = 1 << 15
 Floats = npt.NDArray[np.float64]
 
 
 @define(eq=False)
 class WideGaussian:
-    """Sampler of round(N(0, sigma²)) for 2**14 ≤ sigma ≤ 2**45."""
+    """Sampler of round(N(0, sigma²)) for 2**10 ≤ sigma ≤ 2**45."""
 
     sigma: Fraction = field()
 
@@ -75,7 +75,7 @@ class WideGaussian:
         weight, ratio = 1 << _BITS, exp_fixed(-step * step / 2, _BITS)
         ratio_step = exp_fixed(-step * step, _BITS)
         weights = []
-        while weight >> (_BITS - 128):
+        while weight >> (_BITS - TOTAL_BITS):
             weights.append(weight)
             weight = weight * ratio >> _BITS
             ratio = ratio * ratio_step >> _BITS
@@ -132,19 +132,20 @@ class WideGaussian:
             exponential *= -y
             exponential += 1 / math.factorial(n)
         magnitude = start + step
-        cell_mass = 1 + (magnitude * magnitude * square - 1) * (square / 24)
-        return exponential * cell_mass / (1 + 2.0**-20)
+        x2 = magnitude * magnitude * square
+        cell_mass = 1 + (x2 - 1) * (square / 24) + (x2 * (x2 - 6) + 3) * (square * square / 1920)
+        return exponential * cell_mass / (1 + 2.0**-14)
 
     def exact_chance(self, cell: int, offset: int) -> Fraction:
-        """α to more than 256 bits."""
-        ctx = context(400)
+        """α to 400 bits."""
+        ctx = context(640)
         start = cell << self.cell_bits
         k = start + offset
         scale = real(self.sigma, ctx)
         mass = _cell_mass(k, scale, ctx)
-        bound = (1 + ctx.ldexp(1, -20)) / (scale * ctx.sqrt(2 * ctx.pi))
+        bound = (1 + ctx.ldexp(1, -14)) / (scale * ctx.sqrt(2 * ctx.pi))
         chance = mass / (bound * ctx.exp(-((start / scale) ** 2) / 2))
-        return Fraction(int(ctx.floor(ctx.ldexp(chance, 300))), 1 << 300)
+        return Fraction(int(ctx.floor(ctx.ldexp(chance, 400))), 1 << 400)
 
     def decide(self, cell: int, offset: int, word: int) -> bool:
         """Whether V < α, where V has the leading bits `word` and further bits drawn here."""

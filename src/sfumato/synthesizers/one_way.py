@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from sfumato.domain.codecs import Codec
+from sfumato.domain.codecs import Codec, GridCodec
 from sfumato.privacy.curator import Curator
+from sfumato.synthesizers.smoothing import smooth
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,7 +38,7 @@ def measure_one_way(
     noisy = curator.measure([(codec,) for codec in codecs], spend=spend, purpose="one-way marginals")
     total = pool_total(rows, sigma_total, noisy.tables, noisy.sigma)
     counts = tuple(
-        project_to_simplex(table.astype(np.float64), total, codec.allowed)
+        project_to_simplex(_smoothed(codec, table, noisy.sigma), total, codec.allowed)
         for codec, table in zip(codecs, noisy.tables, strict=True)
     )
     return OneWay(
@@ -46,6 +47,16 @@ def measure_one_way(
         noisy=tuple(table.astype(np.float64) for table in noisy.tables),
         sigma=noisy.sigma,
     )
+
+
+def _smoothed(codec: Codec, table: npt.NDArray[np.int64], sigma: float) -> Floats:
+    """Counts with the cells smoothed, where all of them have one width."""
+    counts = table.astype(np.float64)
+    if isinstance(codec, GridCodec) and codec.widths.min() == codec.widths.max():
+        allowed = codec.allowed[codec.atoms :]
+        if allowed.all():
+            counts[codec.atoms :] = smooth(counts[codec.atoms :], sigma)
+    return counts
 
 
 def pool_total(
