@@ -196,11 +196,13 @@ def _categories(
     for name, category in zip(names, selected, strict=True):
         facts = declared[name]
         if name in open_sets:
-            values[name] = tuple(sorted(category.texts[:CATEGORIES_AT_MOST]))
+            other = getattr(facts, "other_label", "OTHER")
+            found = [text for text in category.texts if text != other]
+            values[name] = tuple(sorted(found[:CATEGORIES_AT_MOST]))
             if not values[name]:
                 notes.append(
                     f"{name!r}: no value is frequent enough to be shown, so every value becomes "
-                    f"{getattr(facts, 'other_label', 'OTHER')!r}; if it identifies people declare "
+                    f"{other!r}; if it identifies people declare "
                     '{type = "id"} or {type = "text", policy = "drop"}'
                 )
         else:

@@ -15,9 +15,9 @@ integer arithmetic in units u = 2**-300:
   evaluated by Horner's rule with one truncation a step: at most 2(J+1)u off. It is at most cosh(Kh·h/2).
 
 The sum of these errors, `error`, is taken off before rounding down to a multiple of 2**-256, so that every
-weight but the one at zero is at most the true mass and short of it by less than 1 + 2**-20 units. The
+weight but the one at zero is at most the true mass and short of it by less than 1 + 2**-16 units. The
 weight at zero takes up the slack. Hence the total variation distance to the rounded Gaussian is exactly the
-slack: at most 2K(1 + 2**-20) 2**-256 + P(|N| > K + 1/2).
+slack: at most 2K(1 + 2**-16) 2**-256 + P(|N| > K + 1/2).
 
 For sigma < 1, where the support has at most 19 values to a side, the cells are differences of erfc to 448
 bits.
@@ -28,21 +28,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import takewhile
 
 from sfumato.privacy.high_precision import context, exp_fixed, real, upper_normal_tail
 from sfumato.privacy.noise_table import TOTAL, TOTAL_BITS
 
 BITS = 300
 _GUARD = BITS - TOTAL_BITS
-SHORTFALL = 1 + Fraction(1, 1 << 20)
+SHORTFALL = 1 + Fraction(1, 1 << 16)
 """Units of 2**-256 by which a weight may fall short of its mass."""
 
 
 def half_weights(sigma: Fraction) -> list[int]:
     """Weights of 0, 1, … K; the first plus twice the others is 2**256."""
     masses = masses_by_series(sigma) if sigma >= 1 else _masses_by_erfc(sigma)
-    tail = [mass >> _GUARD for mass in takewhile((1 << _GUARD).__le__, masses)]
+    tail: list[int] = []
+    for mass in masses:
+        weight = mass >> _GUARD
+        if not weight:
+            break
+        tail.append(weight)
     return [TOTAL - 2 * sum(tail), *tail]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ Counts = npt.NDArray[np.int64]
 Clique = tuple[Encoder, ...]
 
 TABLE_BYTES = 1 << 29
+_SMALL_INTEGERS = {"Int8": 8, "UInt8": 8, "Int16": 16, "UInt16": 16}
 
 
 class BlockCounter:
@@ -43,7 +45,7 @@ class BlockCounter:
         self,
         source: Source,
         *,
-        keep_bytes: int = 512 << 20,
+        keep_bytes: int = 256 << 20,
         limiter: RowLimiter | None = None,
         table_bytes: int = TABLE_BYTES,
     ) -> None:
@@ -241,10 +243,27 @@ def _cells(clique: Clique) -> int:
 
 
 def _encode(encoder: Encoder, block: pl.DataFrame) -> Codes:
-    codes = np.asarray(encoder.encode(block.get_column(encoder.column)))
+    series = block.get_column(encoder.column)
+    bits = _SMALL_INTEGERS.get(str(series.dtype))
+    if bits is not None and block.height > 1 << bits and not series.null_count():
+        # An encoder works row by row, so the codes of all possible values settle those of the rows.
+        values = series.to_numpy()
+        return np.take(_codes_of_all(encoder, str(series.dtype)), values.view(f"u{bits // 8}"))
+    codes = np.asarray(encoder.encode(series))
     if codes.shape != (block.height,) or (codes.size and not 0 <= codes.min() <= codes.max() < encoder.size):
         raise RuntimeError(f"the encoder of {encoder.column!r} gave codes outside its range")
     return codes.astype(code_dtype(encoder.size), copy=False)
+
+
+@lru_cache(maxsize=1024)
+def _codes_of_all(encoder: Encoder, dtype: str) -> Codes:
+    """Codes of all values of a small integer type, by bit pattern."""
+    import polars as pl
+
+    bits = _SMALL_INTEGERS[dtype]
+    patterns = np.arange(1 << bits, dtype=f"u{bits // 8}")
+    values = patterns.view(dtype.lower())
+    return _encode(encoder, pl.DataFrame({encoder.column: values}))
 
 
 def _pieces(start: int, stop: int) -> Iterator[tuple[int, int]]:
