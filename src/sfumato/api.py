@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from sfumato.errors import GuaranteeError, UsageError
 
 if TYPE_CHECKING:
@@ -97,14 +95,15 @@ def fit_job(
 
     if (ledger is None) != (dataset is None):
         raise UsageError("a persistent ledger needs both its file and the name of the data set")
+    if progress is not None:
+        progress("checking the rows")
+    job.table.check_rows()
     if ledger is not None and dataset is not None:
         DatasetLedger(ledger).charge(dataset, job.budget, what=f"fit {job.recipe.name}")
     if insecure_noise_seed is None:
         return train(job, progress=progress)
     with seeded_noise(insecure_noise_seed):
-        model = train(job, progress=progress)
-    void = "the noise came from a fixed seed: not private against anyone who knows the seed"
-    return attrs.evolve(model, void=void)
+        return train(job, progress=progress)
 
 
 def generate(

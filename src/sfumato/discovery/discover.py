@@ -188,7 +188,7 @@ def _categories(
         names,
         public_values=public,
         spend=spend,
-        delta=curator.filter.budget.threshold_delta,
+        delta=curator.filter.delta_left,
         purpose="values of categories",
     )
     values: dict[str, tuple[str, ...]] = {}
@@ -208,7 +208,7 @@ def _categories(
         else:
             if not isinstance(facts, Int | Float):
                 raise AssertionError(f"{name!r} has no numbers")
-            texts = [text for text in category.texts if facts.unit_of(text) is None]
+            texts = [text for text in category.texts if text and facts.unit_of(text) is None]
             codes = FrozenMap(dict.fromkeys(texts[:SPECIAL_TEXTS_AT_MOST], ""))
             declared[name] = attrs.evolve(facts, special_codes=codes)
     return values, notes

@@ -12,7 +12,10 @@ from typing import Any
 
 import attrs
 
-from sfumato.discovery.discover import SHARES, discover
+from sfumato.discovery.discover import SHARES, Domain, discover
+from sfumato.domain.codecs import ValuesCodec
+from sfumato.domain.column import Column
+from sfumato.domain.kinds.categorical import Categorical
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import total
 from sfumato.privacy.private_table import PrivateTable
@@ -45,6 +48,9 @@ def draft_schema(
     unit = PrivacyUnit()
     found_delta = default_delta(None) if delta is None else delta
     budget = Budget(epsilon=epsilon, delta=found_delta, thresholds=True)
+    if (ledger is None) != (dataset is None):
+        raise UsageError("a persistent ledger needs both its file and the name of the data set")
+    private.check_rows()
     if ledger is not None and dataset is not None:
         from sfumato.privacy.dataset_ledger import DatasetLedger
 
@@ -68,5 +74,16 @@ def draft_schema(
         "mu2": price.mu2,
         "mu2_replace": replace.mu2,
         "delta_spent": price.delta,
+        "delta_spent_replace": replace.delta,
     }
-    return attrs.evolve(domain.schema, bought=bought, undeclared="error"), domain.notes
+    columns = tuple(_with_values(column, domain) for column in domain.schema.columns)
+    return attrs.evolve(domain.schema, columns=columns, bought=bought, undeclared="error"), domain.notes
+
+
+def _with_values(column: Column, domain: Domain) -> Column:
+    """An open category with the values that were found for it."""
+    found = [c.values for c in domain.codecs if c.column == column.name and isinstance(c, ValuesCodec)]
+    if not (isinstance(column, Categorical) and column.open_set and found):
+        return column
+    values = tuple(value for value in found[0] if value not in ("", column.other_label))
+    return attrs.evolve(column, public_values=values)

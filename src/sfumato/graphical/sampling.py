@@ -1,7 +1,8 @@
 """Rows from a model: systematic allocation along the junction tree.
 
 Cliques are drawn parents first. The rows that share a state of the separator form a group of m rows; the
-conditional distribution P(rest | state) is given to a group by systematic sampling with one uniform offset v,
+conditional distribution P(rest | state) is given to a group by systematic sampling with one uniform
+offset v,
 
     count of cell j = floor(m F(j) + v) - floor(m F(j - 1) + v),       F cumulative, v uniform on [0, 1),
 
@@ -73,6 +74,21 @@ class Plan:
             for attribute, codes in zip(draw.fresh, draw.codes, strict=True):
                 columns[attribute][order] = np.repeat(codes[cells], counts)
         return columns
+
+
+def draw_within(states: np.ndarray, cumulative: Floats, rng: np.random.Generator) -> np.ndarray:
+    """A cell for every row, from the conditional distribution of the row's state.
+
+    `states` (rows,): unsigned codes; `cumulative` (states, cells): conditional distribution functions,
+    each row ending in
+    1. Systematic within each state, like the rows of a model.
+    """
+    kinds, cells = cumulative.shape
+    sizes = np.bincount(states, minlength=kinds)
+    chosen, counts = _allocate(cumulative, sizes, rng)
+    drawn = np.empty(states.size, dtype=code_type(cells))
+    drawn[_shuffled(states, kinds, states.size, rng)] = np.repeat(chosen.astype(drawn.dtype), counts)
+    return drawn
 
 
 def _draw(sizes: tuple[int, ...], clique: Sequence[int], separator: Sequence[int], belief: Floats) -> _Draw:

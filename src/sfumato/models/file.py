@@ -22,7 +22,7 @@ import numpy as np
 from sfumato import __version__
 from sfumato.domain.codecs import codec_from_state
 from sfumato.domain.stored import Stored
-from sfumato.errors import ModelFormatError, SfumatoError
+from sfumato.errors import ModelFormatError
 from sfumato.models.model import Model
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer
@@ -37,6 +37,7 @@ FIELDS = {
     "format", "version", "library", "method", "options", "request", "schema", "stored", "codecs", "generator",
     "ledger", "labels", "statement", "notes", "void",
 }  # fmt: skip
+ENTRY = {"dtype", "shape", "data_offsets"}
 
 
 def manifest(model: Model) -> dict[str, Any]:
@@ -84,16 +85,7 @@ def load(path: str | Path) -> Model:
         return _load(path)
     except ModelFormatError as error:
         raise ModelFormatError(f"{path.name}: {error.message}", mend=error.mend) from None
-    except (
-        SfumatoError,
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-    ):
+    except Exception:  # the file may come from anybody
         raise ModelFormatError(f"{path.name}: the model file is damaged or was altered") from None
 
 
@@ -107,7 +99,10 @@ def _load(path: Path) -> Model:
     header = _strict_json(content[8 : 8 + size].decode("utf-8"))
     if len(header) > TENSORS_AT_MOST:
         raise ModelFormatError("the file lists too many arrays")
-    facts = _strict_json(header.get("__metadata__", {}).get("manifest", "null"))
+    metadata = header.pop("__metadata__", {})
+    if set(metadata) != {"manifest"} or any(set(each) != ENTRY for each in header.values()):
+        raise ModelFormatError("the header has unexpected or missing fields")
+    facts = _strict_json(metadata["manifest"])
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise ModelFormatError("this is not a model file of sfumato")
     if facts.get("version") != VERSION:
@@ -161,6 +156,8 @@ def _assemble(facts: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]], l
     )
     if model.statement.state() != facts["statement"]:
         raise ModelFormatError("the stated guarantee is not what the ledger adds up to")
+    if json.loads(json.dumps({**manifest(model), "library": facts["library"]})) != facts:
+        raise ModelFormatError("the manifest holds more than a model needs")
     return model
 
 

@@ -4,9 +4,13 @@ it holds no row.
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 from attrs import field, frozen
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
     from sfumato.domain.stored import Stored
 
-CHUNK = 1 << 19
+CHUNK = 1 << 18
 """Rows that are drawn and decoded at a time."""
 
 
@@ -48,6 +52,11 @@ class Model:
     """Why nothing is guaranteed (noise from a fixed seed), when that is so."""
     restore: Any = field(default=None, repr=False)
     """How to hand rows back in the caller's own kind; not saved."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # `restore` knows the types of the caller's frame, labels of categories among them: it stays here.
+        facts = {each.name: getattr(self, each.name) for each in attrs.fields(Model)}
+        return _rebuild, ({**facts, "restore": None},)
 
     @property
     def statement(self) -> Statement:
@@ -112,32 +121,62 @@ class Model:
     def _draw(
         self, rows: int, rng: np.random.Generator, fixed: dict[int, Any], *, text: bool
     ) -> Iterator[pl.DataFrame]:
+        """Chunks in order, made by a few threads; what is drawn does not depend on how many there are."""
+        seeds = {
+            facts.name: int(rng.integers(1 << 62)) for facts in self.schema.columns if not facts.modelled
+        }
+        starts = range(0, rows, CHUNK)
+        if len(starts) == 1:
+            yield self._chunk(0, rows, rng, fixed, seeds, text=text)
+            return
+        workers = min(4, os.cpu_count() or 1)
+        with ThreadPoolExecutor(workers) as pool:
+            waiting: deque[Future[pl.DataFrame]] = deque()
+            try:
+                for start in starts:
+                    (own,) = rng.spawn(1)
+                    n = min(CHUNK, rows - start)
+                    waiting.append(pool.submit(self._chunk, start, n, own, fixed, seeds, text=text))
+                    if len(waiting) > workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _chunk(
+        self,
+        start: int,
+        rows: int,
+        rng: np.random.Generator,
+        fixed: dict[int, Any],
+        seeds: dict[str, int],
+        *,
+        text: bool,
+    ) -> pl.DataFrame:
+        """Rows start … start+rows-1 of a run."""
         import polars as pl
 
         index = {codec.column: i for i, codec in enumerate(self.codecs)}
         masks = {i: mask for i, (mask, _) in fixed.items()}
-        seeds = {
-            facts.name: int(rng.integers(1 << 62)) for facts in self.schema.columns if not facts.modelled
-        }
-        for start in range(0, rows, CHUNK):
-            n = min(CHUNK, rows - start)
-            codes = self.generator.sample(n, rng, where=masks or None) if self.codecs else []
-            columns: list[pl.Series] = []
-            for facts, stored in zip(self.schema.columns, self.stored, strict=True):
-                if facts.dropped:
-                    continue
-                spelled = text or stored.storage == "string"
-                if facts.name in index:
-                    i = index[facts.name]
-                    series = self.codecs[i].decode(codes[i], rng, text=spelled)
-                    if i in fixed and fixed[i][1] is not None:
-                        series = fixed[i][1](n, text=spelled)
-                else:
-                    # The same generator state for each chunk: keys stay distinct over the whole run.
-                    own = np.random.default_rng(seeds[facts.name])
-                    series = facts.generate(n, own, start, text=spelled)
-                columns.append(series.alias(facts.name))
-            yield pl.DataFrame(columns)
+        codes = self.generator.sample(rows, rng, where=masks or None) if self.codecs else []
+        columns: list[pl.Series] = []
+        for facts, stored in zip(self.schema.columns, self.stored, strict=True):
+            if facts.dropped:
+                continue
+            spelled = text or stored.storage == "string"
+            if facts.name in index:
+                i = index[facts.name]
+                series = self.codecs[i].decode(codes[i], rng, text=spelled)
+                if i in fixed and fixed[i][1] is not None:
+                    series = fixed[i][1](rows, text=spelled)
+            else:
+                # The same generator state for each chunk: keys stay distinct over the whole run.
+                own = np.random.default_rng(seeds[facts.name])
+                series = facts.generate(rows, own, start, text=spelled)
+            columns.append(series.alias(facts.name))
+        return pl.DataFrame(columns)
 
     def _conditions(self, where: Mapping[str, Any]) -> dict[int, Any]:
         from sfumato.models.conditions import condition
@@ -158,6 +197,10 @@ class Model:
         from sfumato.models.file import save
 
         save(self, path, force=force)
+
+
+def _rebuild(facts: dict[str, Any]) -> Model:
+    return Model(**facts)
 
 
 def check_rows(rows: int) -> None:

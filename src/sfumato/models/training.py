@@ -21,7 +21,7 @@ from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe
-from sfumato.synthesizers.run import make_recipe, planned_split, run
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
 from sfumato.tables.dialect import CsvDialect
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def prepare(
     chosen: Accountant = "gdp" if accountant == "gdp" else "zcdp"
     found_delta = default_delta(facts.rows_at_most) if delta is None else delta
     privacy_unit = _unit(facts, unit, neighbours)
+    prior = price_of_schema(facts, privacy_unit)
     Budget(epsilon=epsilon, delta=found_delta, accountant=chosen)
 
     private = PrivateTable.open(table, dialect=dialect, allow_empty=allow_empty)
@@ -109,6 +110,7 @@ def prepare(
         check_key_spaces(facts, rows)
     undeclared = len(facts.columns) < len(stored)
     thresholds = undeclared or any(getattr(column, "open_set", False) for column in facts.columns)
+    thresholds |= prior is not None and prior.delta > 0
     return Job(
         table=private,
         recipe=recipe,
@@ -153,9 +155,12 @@ def _with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, la
     return attrs.evolve(schema, columns=tuple(columns))
 
 
-def train(job: Job, *, progress: Callable[[str], None] | None = None) -> Model:
-    """Charge and learn."""
-    curator = job.table.curator(unit=job.unit, budget=job.budget, progress=progress)
+def train(
+    job: Job, *, progress: Callable[[str], None] | None = None, curator: Curator | None = None
+) -> Model:
+    """Charge and learn. `curator` takes the place of the table's own (see `sfumato.testing`)."""
+    if curator is None:
+        curator = job.table.curator(unit=job.unit, budget=job.budget, progress=progress)
     domain, generator = run(curator, job.recipe, job.schema, job.stored, decimal=job.decimal)
     return _model(job, curator, domain, generator)
 
@@ -180,5 +185,6 @@ def _model(job: Job, curator: Curator, domain: Any, generator: Generator) -> Mod
             "schema": job.schema.to_dict(),
         },
         notes=(*job.table.notes, *domain.notes),
+        void=curator.void,
         restore=job.table.restore,
     )

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
+from sfumato.errors import Overdraft
+from sfumato.privacy import secure_random
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
@@ -26,6 +28,8 @@ from sfumato.privacy.mechanisms.selection import ErrorScores, Selection
 from sfumato.privacy.mechanisms.total import Total
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
+
+SEEDED = "the noise came from a fixed seed: not private against anyone who knows the seed"
 
 
 class Countable(Protocol):
@@ -86,6 +90,8 @@ class Curator:
         self.filter = budget
         self.ledger = ledger
         self.transcript: list[Answer] = []
+        self.void = ""
+        """Why nothing is guaranteed, once an answer was not noised as it should be."""
         self._progress = progress or (lambda _: None)
         self.__rows = _Remembering(rows)
 
@@ -98,6 +104,8 @@ class Curator:
         )
         self._progress(purpose)
         answer = self._answer(mechanism)
+        if not secure_random.is_secure():
+            self.void = SEEDED
         self.transcript.append(answer)
         return answer
 
@@ -119,6 +127,7 @@ class Curator:
 
     def sigma_for(self, spend: float, *, tables: int) -> Fraction:
         """Noise scale at which `tables` tables together cost at most `spend`."""
+        _check_spend(spend)
         distance2 = self.unit.table_l2_squared(self.filter.relation)
         return quantise_sigma(math.sqrt(tables * distance2 / spend))
 
@@ -132,6 +141,7 @@ class Curator:
 
     def total(self, *, spend: float) -> tuple[int, float]:
         """Noisy row count and its noise scale."""
+        _check_spend(spend)
         sigma = quantise_sigma(self.unit.total / math.sqrt(spend))
         answer = self.release(Total(sigma=sigma), purpose="row count")
         return int(answer.arrays[0][0]), float(sigma)
@@ -163,6 +173,7 @@ class Curator:
 
     def select(self, scores: ErrorScores, *, among: npt.ArrayLike, spend: float, purpose: str) -> int:
         """Index of a candidate clique that its estimate describes badly, by the exponential mechanism."""
+        _check_spend(spend)
         epsilon = self.filter.selection_epsilon(spend)
         # Rounded down, so that the price is at most `spend`.
         rate = Fraction(math.floor(epsilon / (2 * self.unit.score(self.filter.relation)) * 2**40), 2**40)
@@ -174,15 +185,21 @@ class Curator:
         self.release(Reveal(reason=reason), purpose="no guarantee")
 
 
+def _check_spend(spend: float) -> None:
+    if not spend > 0:
+        raise Overdraft(
+            "nothing is left of the privacy budget",
+            mend="ask for a larger epsilon: earlier purchases, such as a drafted schema, are part of it",
+        )
+
+
 class ReplayCurator(Curator):
     """Answers from a transcript, without any rows; every question must be the recorded one."""
 
     def __init__(
         self, transcript: Sequence[Answer], recorded: Ledger, *, unit: PrivacyUnit, budget: PrivacyFilter
     ) -> None:
-        super().__init__(
-            _NoRows(), unit=unit, budget=budget, ledger=Ledger(unit=recorded.unit, adaptive=recorded.adaptive)
-        )
+        super().__init__(_NoRows(), unit=unit, budget=budget, ledger=Ledger(unit=recorded.unit))
         self._recorded = recorded
         self._tape = list(transcript)
 

@@ -110,6 +110,11 @@ class PrivacyFilter:
         """Spend that is still free."""
         return max(0.0, self.limit - self.spent)
 
+    @property
+    def delta_left(self) -> float:
+        """Delta that partition selection may still use."""
+        return max(0.0, self.budget.threshold_delta - self.delta_spent)
+
     def price(self, price: Price) -> float:
         """Spend of a price in this filter's currency."""
         return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
@@ -123,6 +128,10 @@ class PrivacyFilter:
     def admit(self, cost: Cost) -> None:
         """Add `cost`, or raise Overdraft and leave the totals as they were."""
         price = cost.under(self.relation)
+        if price.shape == "revealed":
+            # Its owner gives up the guarantee: nothing stands in the way, and nothing is left afterwards.
+            self.spent = math.inf
+            return
         spent = self.spent + self.price(price)
         delta = self.delta_spent + price.delta
         distance = self.distance + cost.distance

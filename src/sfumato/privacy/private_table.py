@@ -55,6 +55,16 @@ class PrivateTable:
         if not self._untyped:
             schema.check_storage(self._dtypes)
 
+    def check_rows(self) -> None:
+        """InputError for rows that cannot be read: ragged, undecodable, damaged.
+
+        One pass, before anything is charged, so that no charge is lost on a file that is not a table.
+        Tables in memory need none.
+        """
+        check = getattr(self.__source, "check_rows", None)
+        if check is not None:
+            check()
+
     def curator(
         self,
         *,
@@ -71,6 +81,9 @@ class PrivateTable:
             ledger=Ledger(unit=unit.describe()),
             progress=progress,
         )
+
+    def __reduce__(self) -> str:
+        raise TypeError("a guarded table holds private rows and cannot be copied or pickled")
 
     def __repr__(self) -> str:
         return f"PrivateTable({self.label!r}, {len(self.columns)} columns)"

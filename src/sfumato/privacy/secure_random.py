@@ -7,12 +7,19 @@ fork.
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-source = os.urandom
+source: Callable[[int], bytes] = os.urandom
 """Replaced by `sfumato.privacy.insecure` only, which voids the guarantee."""
+
+
+def is_secure() -> bool:
+    """Whether this thread's noise comes from the operating system."""
+    return source is os.urandom or getattr(source, "thread", None) not in (None, threading.get_ident())
 
 
 def random_bytes(count: int) -> bytes:

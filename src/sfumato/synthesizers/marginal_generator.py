@@ -14,6 +14,7 @@ from attrs import frozen
 from sfumato.domain.encoder import Codes, code_dtype
 from sfumato.errors import JobError
 from sfumato.graphical import GraphicalModel, Measurement, fit
+from sfumato.graphical.sampling import draw_within
 from sfumato.synthesizers.one_way import Floats
 from sfumato.synthesizers.recipe import generator
 
@@ -104,33 +105,28 @@ class MarginalGenerator:
 def split_groups(
     drawn: Codes, groups: npt.NDArray[np.int64], weights: Floats, rng: np.random.Generator
 ) -> Codes:
-    """A code of group `drawn[r]` for every row r, with probabilities in proportion to `weights` within
-    the group.
-
-    Systematic: each row of a group takes an evenly spaced point of the group's cumulative weights, in
-    random order, so that every code gets its share of the group's rows up to one.
+    """A code of group `drawn[r]` for every row r, with probabilities in proportion to `weights` within the
+    group, each code getting its share of the group's rows up to one.
     """
-    rows, codes = drawn.size, groups.size
-    order = np.argsort(groups, kind="stable")
-    size = int(groups.max()) + 1
-    first = np.searchsorted(groups[order], np.arange(size + 1))
-    cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
-    shuffle = rng.permutation(rows)
-    ranked = shuffle[np.argsort(drawn[shuffle], kind="stable")]
-    per_group = np.bincount(drawn, minlength=size)
-    result = np.empty(rows, dtype=code_dtype(codes))
-    start = 0
-    for group in np.flatnonzero(per_group):
-        n, low, high = int(per_group[group]), first[group], first[group + 1]
-        members = order[low:high]
-        if members.size == 1:
-            picked: Any = members[0]
-        else:
-            edges = (cumulative[low : high + 1] - cumulative[low]) / (cumulative[high] - cumulative[low])
-            # Number of points (k + u)/n below each edge; the last edge takes all.
-            below = np.ceil(edges * n - rng.random()).astype(np.int64)
-            below[0], below[-1] = 0, n
-            picked = np.repeat(members, np.diff(np.clip(np.maximum.accumulate(below), 0, n)))
-        result[ranked[start : start + n]] = picked
-        start += n
-    return result
+    result = np.zeros(int(groups.max()) + 1, dtype=code_dtype(groups.size))
+    result[groups] = np.arange(groups.size)
+    codes = result[drawn]
+    several = np.bincount(groups) > 1
+    rows = np.flatnonzero(several[drawn])
+    if rows.size == 0:
+        return codes
+    # The groups with several codes, and for each of them its codes in a row of one table.
+    number = np.cumsum(several) - 1
+    members = [np.flatnonzero(groups == group) for group in np.flatnonzero(several)]
+    width = max(part.size for part in members)
+    code = np.zeros((len(members), width), dtype=codes.dtype)
+    cumulative = np.ones((len(members), width))
+    for row, part in enumerate(members):
+        mass = np.cumsum(weights[part])
+        code[row, : part.size] = part
+        if mass[-1] > 0:
+            cumulative[row, : part.size] = mass / mass[-1]
+    states = number.astype(code_dtype(len(members)))[drawn[rows]]
+    cells = draw_within(states, cumulative, rng)
+    codes[rows] = code[states, cells]
+    return codes

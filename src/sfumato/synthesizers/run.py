@@ -13,6 +13,7 @@ from sfumato.domain.stored import Stored
 from sfumato.errors import UsageError
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.mechanisms.prior import PriorRelease
+from sfumato.privacy.unit import PrivacyUnit
 from sfumato.schema import Schema
 from sfumato.synthesizers.recipe import Generator, Recipe, synthesizers
 
@@ -42,20 +43,38 @@ def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored
     return {**shares, **{name: share * rest for name, share in recipe.split().items()}}
 
 
+def price_of_schema(schema: Schema, unit: PrivacyUnit) -> PriorRelease | None:
+    """The charge for a schema that was bought, None for one that was not; UsageError when its price does
+    not cover `unit` or is incomplete.
+    """
+    if schema.bought is None:
+        return None
+    if unit.column is not None:
+        raise UsageError(
+            "the schema was bought with one row as the unit of privacy, which does not cover persons",
+            mend="declare its facts from public knowledge, or leave them open to be learned in this run",
+        )
+    names = ("mu2", "mu2_replace", "delta_spent", "delta_spent_replace")
+    prices = [float(price) for name in names if isinstance(price := schema.bought.get(name), int | float)]
+    if len(prices) < len(names):
+        raise UsageError(
+            "the schema says that it was bought, but not at which price",
+            mend=f"bought needs {', '.join(names)}, as `sfumato schema draft` writes them",
+        )
+    mu2, mu2_replace, delta, delta_replace = prices
+    return PriorRelease(
+        what="schema", mu2=mu2, mu2_replace=mu2_replace, delta=delta, delta_replace=delta_replace
+    )
+
+
 def run(
     curator: Curator, recipe: Recipe, schema: Schema, stored: Sequence[Stored], *, decimal: str
 ) -> tuple[Domain, Generator]:
     """Charge what was bought before, discover, learn."""
-    if schema.bought is not None:
-        prices = {key: float(schema.bought[key]) for key in ("mu2", "mu2_replace", "delta_spent")}
-        curator.release(
-            PriorRelease(
-                what="schema",
-                mu2=prices["mu2"],
-                mu2_replace=prices["mu2_replace"],
-                delta=prices["delta_spent"],
-            ),
-            purpose="schema bought earlier",
-        )
+    prior = price_of_schema(schema, curator.unit)
+    if prior is not None:
+        # What is left after a purchase depends on its answers, and so do all noise scales.
+        curator.ledger.adaptive = True
+        curator.release(prior, purpose="schema bought earlier")
     domain = discover(curator, schema, stored, decimal=decimal)
     return domain, recipe.learn(curator, domain)

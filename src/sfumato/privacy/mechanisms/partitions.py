@@ -13,6 +13,8 @@ other texts are one query of L2 distance D per column.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -89,6 +91,7 @@ class PartitionSelection:
         return {
             "columns": list(self.columns),
             "public_values": [len(values) for values in self.public_values],
+            "public_digest": hashlib.sha256(json.dumps(self.public_values).encode()).hexdigest(),
             "sigma": str(self.sigma),
             "threshold": self.threshold,
         }

@@ -20,16 +20,23 @@ class PriorRelease:
     mu2: float
     mu2_replace: float
     delta: float
+    delta_replace: float
 
     def cost(self, unit: PrivacyUnit) -> Cost:
         add_remove, replace = (
-            Price(shape="gaussian", mu2=mu2, rho=mu2 / 2, delta=self.delta)
-            for mu2 in (self.mu2, self.mu2_replace)
+            Price(shape="gaussian", mu2=mu2, rho=mu2 / 2, delta=delta)
+            for mu2, delta in ((self.mu2, self.delta), (self.mu2_replace, self.delta_replace))
         )
         return Cost(add_remove=add_remove, replace=replace)
 
     def describe(self) -> dict[str, Any]:
-        return {"what": self.what, "mu2": self.mu2, "mu2_replace": self.mu2_replace, "delta": self.delta}
+        return {
+            "what": self.what,
+            "mu2": self.mu2,
+            "mu2_replace": self.mu2_replace,
+            "delta": self.delta,
+            "delta_replace": self.delta_replace,
+        }
 
     def exact(self, rows: Rows) -> None:
         return None

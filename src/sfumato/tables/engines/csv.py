@@ -68,6 +68,19 @@ class CsvSource:
         """See `Source.blocks`: one block for about `chunk` bytes of text."""
         wanted = list(self.names if columns is None else columns)
         places = [self.names.index(name) for name in wanted]
+        for block, good in self._good_rows():
+            text = cut(block.buffer, block.records, ~good)
+            frame = self._parse(text, places, int(np.count_nonzero(good)), quoted=block.records.quoted)
+            frame.columns = wanted
+            yield frame
+
+    def check_rows(self) -> None:
+        """Raise the InputError that `blocks` would, without taking the rows apart."""
+        for _ in self._good_rows():
+            pass
+
+    def _good_rows(self) -> Iterator[tuple[_Block, np.ndarray]]:
+        """Blocks of records, each with the mask of those that are rows of the table (one at least)."""
         self.file.check()
         header_ahead, rows = self.has_header, 0
         for block in _record_blocks(
@@ -82,12 +95,9 @@ class CsvSource:
             good = ~skip & ((fields == len(self.names)) | (fields == 0))
             if self.dialect.bad_rows == "error" and not (good | skip).all():
                 raise self._ragged(block, np.flatnonzero(~skip))
-            if height := int(np.count_nonzero(good)):
-                text = cut(block.buffer, block.records, ~good)
-                rows += height
-                frame = self._parse(text, places, height, quoted=block.records.quoted)
-                frame.columns = wanted
-                yield frame
+            if good.any():
+                rows += int(np.count_nonzero(good))
+                yield block, good
         self.file.check()
         if not rows and not self.allow_empty:
             raise InputError(f"{self.label} has a header but no usable rows")

@@ -55,6 +55,13 @@ class ParquetSource:
                 yield as_blocks(rows.slice(start, step).collect())
         self.file.check()
 
+    def check_rows(self) -> None:
+        """Unpack every page once, so that damage shows before anything is charged."""
+        self.file.check()
+        with _reading(self.file):
+            _scan(self.file).select(pl.all().null_count()).collect(engine="streaming")
+        self.file.check()
+
 
 def _scan(file: InputFile) -> pl.LazyFrame:
     return pl.scan_parquet(file.path, use_statistics=False, glob=False, hive_partitioning=False, cache=False)
