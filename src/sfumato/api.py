@@ -89,12 +89,14 @@ def fit_job(
     insecure_noise_seed: int | None = None,
 ) -> Model:
     """Charge and run a job that was prepared (see `fit`)."""
+    from sfumato.models.model import check_seed
     from sfumato.models.training import train
     from sfumato.privacy.dataset_ledger import DatasetLedger
     from sfumato.privacy.insecure import seeded_noise
 
     if (ledger is None) != (dataset is None):
         raise UsageError("a persistent ledger needs both its file and the name of the data set")
+    check_seed(insecure_noise_seed)
     if progress is not None:
         progress("checking the rows")
     job.table.check_rows()
@@ -114,6 +116,9 @@ def generate(
     `rows` defaults to the noisy row count. `seed` fixes the drawing of rows, never the noise. Other
     options are those of `fit`.
     """
+    from sfumato.models.model import check_seed
+
+    check_seed(seed)
     return fit(table, epsilon=epsilon, rows=rows, **options).sample(rows, seed=seed)
 
 

@@ -8,6 +8,7 @@ noise.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fractions import Fraction
 
@@ -191,6 +192,13 @@ def test_discrete_laplace_and_geometric(scale: Fraction) -> None:
     mass = [(1 - a) / (1 + a) * a ** abs(k) for k in range(-laplace.bound, laplace.bound + 1)]
     check_distance(laplace, mass)
     check_distance(geometric, [(1 - a) * a**k for k in range(geometric.bound + 1)])
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    sigmas = [Fraction(1, 2) + Fraction(i, 7) for i in range(12)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(gaussian_weights.half_weights, sigmas))
+    assert together == [gaussian_weights.half_weights(sigma) for sigma in sigmas]
 
 
 def test_variance_is_that_of_the_table() -> None:

@@ -88,7 +88,11 @@ def test_odd_names_are_legal(tmp_path):
     assert len(source.notes) == 1
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"x,y\n1,2\n" * 1000)[:-9], b"\x1f\x8b\x08junk"])
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"x,y\n1,2\n" * 1000, mtime=0)[:-9], b"\x1f\x8b\x08junk"],
+    ids=["cut short", "junk"],
+)
 def test_damaged_gzip(tmp_path, content):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(content)

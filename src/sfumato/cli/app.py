@@ -7,36 +7,79 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 from sfumato import __version__
+from sfumato.cli import ledger as _ledger
+from sfumato.cli import schema as _schema
+from sfumato.cli.assert_dp import assert_dp
 from sfumato.cli.console import say_error
+from sfumato.cli.fit import fit
+from sfumato.cli.generate import generate
+from sfumato.cli.inspect import inspect
+from sfumato.cli.methods import methods
+from sfumato.cli.sample import sample
+from sfumato.cli.verify import verify
 from sfumato.errors import SfumatoError
 
-app = App(
-    name="sfumato",
-    help="Differentially private synthetic data for tables.",
-    version=__version__,
-    version_flags=["--version"],
-    help_format="plaintext",
-    default_parameter=None,
+_EPILOGUE = (
+    "Exit codes: 0 done; 1 the job cannot be done as asked (number of rows, budget); 2 bad usage or bad "
+    "input; 3 the guarantee does not hold. --debug, with any command, shows the traceback of an error; it "
+    "may quote private values."
 )
-app.command("sfumato.cli.generate:generate")
-app.command("sfumato.cli.fit:fit")
-app.command("sfumato.cli.sample:sample")
-app.command("sfumato.cli.inspect:inspect")
-app.command("sfumato.cli.verify:verify")
-app.command("sfumato.cli.assert_dp:assert_dp", name="assert-dp")
-app.command("sfumato.cli.methods:methods")
-schema = App(name="schema", help="Draft, check and show schema files.", help_format="plaintext")
-schema.command("sfumato.cli.schema:draft")
-schema.command("sfumato.cli.schema:lint")
-schema.command("sfumato.cli.schema:show")
+_MAKE = Group("Make synthetic data", sort_key=1)
+_CHECK = Group("Check a model", sort_key=2)
+_PREPARE = Group("Prepare, and keep account", sort_key=3)
+
+
+def _default(value: Any) -> Any:
+    """What a help page says of a default: nothing where the text says it, or where it is 'no'."""
+    return None if value is None or value is False or value == () else value
+
+
+def _app(name: str, text: str, **more: Any) -> App:
+    return App(
+        name=name,
+        help=text,
+        **more,
+        help_format="markdown",
+        help_flags=["--help", "-h"],
+        version_flags=[],
+        default_parameter=Parameter(show_default=_default, consume_multiple=False),
+    )
+
+
+app = _app("sfumato", "Differentially private synthetic data for tables.")
+app.version, app.version_flags = __version__, ("--version",)
+app.help_epilogue = _EPILOGUE
+app.group_commands = Group("Options", sort_key=9)
+for place, (command, group) in enumerate(
+    [(generate, _MAKE), (fit, _MAKE), (sample, _MAKE), (verify, _CHECK), (assert_dp, _CHECK), (inspect, _CHECK)]
+):
+    app.command(command, group=group, sort_key=place)
+app.command(methods, group=_PREPARE, sort_key=1)
+schema = _app(
+    "schema",
+    "Draft, check and show schema files: what may be known of a table without cost.",
+    group=_PREPARE,
+    group_commands=Group("Commands"),
+    sort_key=0,
+)
+for command in (_schema.draft, _schema.lint, _schema.show):
+    schema.command(command)
+ledger = _app(
+    "ledger",
+    "Read the ledger file of a data set, and limit what its runs may spend.",
+    group=_PREPARE,
+    group_commands=Group("Commands"),
+    sort_key=2,
+)
+for command in (_ledger.show, _ledger.limit):
+    ledger.command(command)
 app.command(schema)
-ledger = App(name="ledger", help="Read the persistent ledger of a data set.", help_format="plaintext")
-ledger.command("sfumato.cli.ledger:show")
-ledger.command("sfumato.cli.ledger:limit")
 app.command(ledger)
 
 
@@ -44,13 +87,20 @@ def run(arguments: list[str]) -> int:
     """Dispatch, and turn every outcome into an exit code."""
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
-    warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        # What a user should know is said by the commands; a library's remarks may quote values.
+        warnings.simplefilter("ignore")
+        return _run(arguments, debug=debug)
+
+
+def _run(arguments: list[str], *, debug: bool) -> int:
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except CycloptsError as error:
-        say_error(str(error) or type(error).__name__)
+        say_error(_usage(error))
         return 2
     except SfumatoError as error:
         if debug:
@@ -70,3 +120,19 @@ def run(arguments: list[str]) -> int:
         say_error(f"a fault in sfumato ({type(error).__name__}); run again with --debug and report it")
         return 1
     return 0
+
+
+def _usage(error: CycloptsError) -> str:
+    """What is wrong with the words of a command line, and where to read more."""
+    chain = " ".join(["sfumato", *(error.command_chain or ())])
+    argument = getattr(error, "argument", None)
+    if isinstance(error, MissingArgumentError) and argument is not None:
+        name = argument.name if argument.name.startswith("-") else argument.name.upper()
+        given = any(token.keyword == name for token in argument.tokens)
+        what = f"{name} needs a value" if given else f"{chain} needs {name}"
+    elif isinstance(error, UnusedCliTokensError) and not isinstance(error, UnknownOptionError):
+        extra = " ".join(map(repr, error.unused_tokens or ()))
+        what = f"{chain} does not know what to do with {extra}"
+    else:
+        what = (str(error) or type(error).__name__).rstrip(".")
+    return f"{what}\n  see {chain} --help"

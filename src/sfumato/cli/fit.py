@@ -3,56 +3,67 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from sfumato.cli.console import note, say_json
-from sfumato.cli.options import PrivacyOptions, ReadOptions
-from sfumato.cli.runs import fitted
+from sfumato.cli.options import (
+    Epsilon,
+    Force,
+    InsecureNoiseSeed,
+    Json,
+    Output,
+    PrivacyOptions,
+    Quiet,
+    ReadOptions,
+    Rows,
+)
+from sfumato.cli.runs import check_run, fitted
 
 
 def fit(
     table: Path,
     /,
     *,
-    epsilon: float,
-    output: Annotated[Path, Parameter(alias="-o")],
-    force: Annotated[bool, Parameter(negative="")] = False,
-    insecure_noise_seed: int | None = None,
-    quiet: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    epsilon: Epsilon,
+    output: Output,
+    rows: Rows = None,
+    force: Force = False,
+    insecure_noise_seed: InsecureNoiseSeed = None,
+    quiet: Quiet = False,
+    json: Json = False,
     privacy: PrivacyOptions | None = None,
     reading: ReadOptions | None = None,
 ) -> None:
     """Fit a private model of TABLE and save it.
 
+    The model file holds released numbers and public facts, no row: it may be published. Drawing rows from
+    it (sfumato sample) costs nothing, as often as you like.
+
+    Example: sfumato fit patients.csv -o patients.sfumato --epsilon 1 --schema patients.toml
+
     Parameters
     ----------
     table
-        The private table.
+        The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
-        The privacy budget: smaller is more private and less accurate.
+        The privacy loss that is allowed, 1e-6 to 1000: smaller is more private and less accurate. Up to 1 is
+        strong; above 10 known attacks succeed.
     output
         Where to save the model, for example patients.sfumato.
-    force
-        Overwrite an existing file.
-    insecure_noise_seed
-        Repeatable noise, for tests: the result guarantees nothing and is marked so.
-    quiet
-        Print errors and warnings only.
-    json
-        Print one JSON object about the result.
+    rows
+        How many rows will be drawn, if that is known: identifier columns with fewer possible keys are then
+        refused before anything is charged.
     """
     from sfumato.tables.output import check_output
 
+    privacy = privacy or PrivacyOptions()
     quiet = quiet or json
+    check_run(table, privacy=privacy, write={"the output": output})
     check_output(output, force=force)
     model = fitted(
         table,
         epsilon=epsilon,
-        rows=None,
-        privacy=privacy or PrivacyOptions(),
+        rows=rows,
+        privacy=privacy,
         reading=reading or ReadOptions(),
         quiet=quiet,
         seed=insecure_noise_seed,
@@ -61,4 +72,13 @@ def fit(
     note(f"model saved to {output}", quiet=quiet)
     note(str(model.statement), quiet=quiet)
     if json:
-        say_json({"output": str(output), "method": model.method, "statement": model.statement.state()})
+        say_json(
+            {
+                "output": str(output),
+                "method": model.method,
+                "statement": model.statement.state(),
+                "split": model.request["split"],
+                "charges": len(model.ledger),
+                "notes": list(model.notes),
+            }
+        )

@@ -8,8 +8,21 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.console import note, say_json
-from sfumato.cli.options import PrivacyOptions, ReadOptions
-from sfumato.cli.runs import fitted
+from sfumato.cli.options import (
+    RESULT,
+    CsvSafe,
+    Epsilon,
+    Force,
+    InsecureNoiseSeed,
+    Json,
+    Output,
+    PrivacyOptions,
+    Quiet,
+    ReadOptions,
+    Rows,
+    Seed,
+)
+from sfumato.cli.runs import check_run, fitted
 from sfumato.errors import OutputError
 
 
@@ -17,58 +30,54 @@ def generate(
     table: Path,
     /,
     *,
-    epsilon: float,
-    output: Annotated[Path, Parameter(alias="-o")],
-    rows: int | None = None,
-    seed: int | None = None,
-    model: Path | None = None,
-    csv_safe: Annotated[bool, Parameter(negative="")] = False,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    insecure_noise_seed: int | None = None,
-    quiet: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    epsilon: Epsilon,
+    output: Output,
+    rows: Rows = None,
+    model: Annotated[Path | None, Parameter(metavar="FILE", group=RESULT)] = None,
+    seed: Seed = None,
+    csv_safe: CsvSafe = False,
+    force: Force = False,
+    insecure_noise_seed: InsecureNoiseSeed = None,
+    quiet: Quiet = False,
+    json: Json = False,
     privacy: PrivacyOptions | None = None,
     reading: ReadOptions | None = None,
 ) -> None:
-    """Write synthetic rows for TABLE (CSV, TSV or Parquet).
+    """Write synthetic rows for a private TABLE: fit a model, draw from it.
+
+    The whole of (epsilon, delta) is spent by one run. To draw more rows later at no further cost, keep
+    the model with --model, or use fit and sample.
+
+    Example: sfumato generate patients.csv -o synthetic.csv --epsilon 1 --schema patients.toml
 
     Parameters
     ----------
     table
-        The private table.
+        The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
-        The privacy budget: smaller is more private and less accurate.
+        The privacy loss that is allowed, 1e-6 to 1000: smaller is more private and less accurate. Up to 1 is
+        strong; above 10 known attacks succeed.
     output
-        Where to write: .csv, .tsv or .parquet.
+        Where to write the rows: .csv, .tsv (also .gz) or .parquet.
     rows
-        Number of synthetic rows; default: the noisy row count.
-    seed
-        Makes the drawing of rows repeatable. It has no influence on the noise.
+        Number of synthetic rows. Default: about as many as the table has (the noisy row count).
     model
-        Also save the fitted model there.
-    csv_safe
-        Prefix ' to texts that spreadsheets would run as formulas. Alters values.
-    force
-        Overwrite existing files.
-    insecure_noise_seed
-        Repeatable noise, for tests: the result guarantees nothing and is marked so.
-    quiet
-        Print errors and warnings only.
-    json
-        Print one JSON object about the result.
+        Also keep the fitted model in this file, for sample, inspect and verify.
+    seed
+        Makes the drawing of rows repeatable, given the model. It has no influence on the noise.
     """
+    from sfumato.models.model import check_seed
     from sfumato.tables.output import check_output, table_suffix
     from sfumato.tables.sinks import write_table
 
     privacy, reading = privacy or PrivacyOptions(), reading or ReadOptions()
     quiet = quiet or json
-    check_output(output, force=force)
+    check_seed(seed)
     text = not table_suffix(output).startswith(".p")
-    if model is not None:
-        check_output(model, force=force)
+    check_run(table, privacy=privacy, write={"the output": output, "the model": model})
     for place in (output, model):
-        if place is not None and place.exists() and table.exists() and place.samefile(table):
-            raise OutputError(f"{str(place)!r} is the private table itself", mend="write to another file")
+        if place is not None:
+            check_output(place, force=force)
     fit = fitted(
         table,
         epsilon=epsilon,
@@ -81,17 +90,28 @@ def generate(
     wanted = fit.rows if rows is None else rows
     if model is not None:
         fit.save(model, force=force)
-    frames = fit.frames(wanted, seed=seed, text=text)
-    write_table(frames, output, dialect=reading.dialect(), csv_safe=csv_safe, force=force)
+    try:
+        frames = fit.frames(wanted, seed=seed, text=text)
+        write_table(frames, output, dialect=reading.dialect(), csv_safe=csv_safe, force=force)
+    except OutputError as error:
+        if model is None:
+            raise
+        mend = f"the model is paid for and kept in {str(model)!r}: draw from it with sfumato sample"
+        raise OutputError(error.message, mend=mend) from None
     note(f"{wanted:,} rows written to {output}", quiet=quiet)
+    if model is not None:
+        note(f"model saved to {model}", quiet=quiet)
     note(str(fit.statement), quiet=quiet)
     if json:
-        facts = {
-            "output": str(output),
-            "rows": wanted,
-            "method": fit.method,
-            "statement": fit.statement.state(),
-        }
         say_json(
-            {**facts, "split": fit.request["split"], "charges": len(fit.ledger), "notes": list(fit.notes)}
+            {
+                "output": str(output),
+                "rows": wanted,
+                "model": None if model is None else str(model),
+                "method": fit.method,
+                "statement": fit.statement.state(),
+                "split": fit.request["split"],
+                "charges": len(fit.ledger),
+                "notes": list(fit.notes),
+            }
         )

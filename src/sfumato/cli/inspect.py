@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.console import say, say_json, table
+from sfumato.cli.options import Json
 
 
 def inspect(
@@ -15,9 +16,13 @@ def inspect(
     /,
     *,
     charges: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
+    json: Json = False,
 ) -> None:
-    """Show the guarantee, the columns and the charges of MODEL. Everything shown is released or public.
+    """Show the guarantee, the columns and the charges of a MODEL file.
+
+    Everything shown is released or public. mu² is the currency of Gaussian DP: shares of it add up.
+
+    Example: sfumato inspect patients.sfumato --charges
 
     Parameters
     ----------
@@ -25,8 +30,6 @@ def inspect(
         A model file.
     charges
         List every charge of the ledger, not the sum by purpose.
-    json
-        Print one JSON object: the whole manifest.
     """
     from sfumato.api import load
     from sfumato.models.file import manifest

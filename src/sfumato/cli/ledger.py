@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from sfumato.cli.console import say, say_json, table
+from sfumato.cli.options import Json
 
 
-def show(file: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """List the charges in a ledger FILE and what they compose to, by data set.
+def show(file: Path, /, *, json: Json = False) -> None:
+    """Show what all runs in a ledger FILE add up to, by data set.
+
+    Example: sfumato ledger show budget.jsonl
 
     Parameters
     ----------
     file
-        The ledger file.
-    json
-        Print one JSON object with every line.
+        The ledger file. With --json every line of it is printed too.
     """
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
@@ -50,8 +47,10 @@ def show(file: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False
     )
 
 
-def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-9) -> None:
-    """Set what all runs on a data set together may spend.
+def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-9, json: Json = False) -> None:
+    """Set what all runs on a data set together may spend; a run beyond it is refused (exit code 1).
+
+    Example: sfumato ledger limit budget.jsonl --dataset patients --epsilon 3
 
     Parameters
     ----------
@@ -60,11 +59,14 @@ def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-9) -
     dataset
         Name of the data set.
     epsilon
-        Bound on the composed epsilon.
+        Bound on the epsilon of all runs together, past and future.
     delta
-        At this delta.
+        The delta at which that epsilon is meant.
     """
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
     DatasetLedger(file).limit(dataset, epsilon=epsilon, delta=delta)
+    if json:
+        say_json({"dataset": dataset, "epsilon": epsilon, "delta": delta})
+        return
     say(f"{dataset}: limit ({epsilon:g}, {delta:.3g})")

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from sfumato.cli.console import say, say_json, table
+from sfumato.cli.options import Json
 
 
-def methods(*, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """List the methods, their guarantees and their options.
-
-    Parameters
-    ----------
-    json
-        Print one JSON object.
-    """
+def methods(*, json: Json = False) -> None:
+    """List the methods, their guarantees and their options (--set)."""
     import attrs
 
     from sfumato.synthesizers.recipe import synthesizers

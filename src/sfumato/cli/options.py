@@ -1,13 +1,16 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the groups under which the help pages list them."""
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from attrs import define
-from cyclopts import Parameter
+from cyclopts import Group, Parameter, Token
 
 from sfumato.errors import UsageError
 
@@ -15,47 +18,140 @@ if TYPE_CHECKING:
     from sfumato.models.training import Job
     from sfumato.tables.dialect import CsvDialect
 
+GUARANTEE = Group("Guarantee", sort_key=1)
+RESULT = Group("Result", sort_key=2)
+METHOD = Group("Method and public facts", sort_key=3)
+SEVERAL = Group("Budget over several runs", sort_key=4)
+TEXT = Group("Text files (CSV, TSV)", sort_key=5)
+MESSAGES = Group("Messages", sort_key=6)
 
-@Parameter(name="*")
+
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """A whole number, also spelled 1e6 or 1_000_000; anything else is refused, not rounded."""
+    text = tokens[0].value
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or abs(number) >= 2**63 or number != number.to_integral_value():
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(number)
+
+
+Epsilon = Annotated[float, Parameter(group=GUARANTEE)]
+Output = Annotated[Path, Parameter(alias="-o", metavar="FILE", group=RESULT)]
+Rows = Annotated[int | None, Parameter(metavar="N", converter=_whole, group=RESULT)]
+Seed = Annotated[int | None, Parameter(metavar="N", converter=_whole, group=RESULT)]
+CsvSafe = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        group=RESULT,
+        help="In CSV, put a ' before texts that a spreadsheet would run as a formula. Alters those values.",
+    ),
+]
+Force = Annotated[bool, Parameter(negative="", group=RESULT, help="Replace output files that exist already.")]
+Quiet = Annotated[bool, Parameter(negative="", group=MESSAGES, help="Print errors and warnings only.")]
+Json = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        group=MESSAGES,
+        help="Print one JSON object on standard output, and only errors beside it.",
+    ),
+]
+InsecureNoiseSeed = Annotated[
+    int | None,
+    Parameter(
+        metavar="N",
+        converter=_whole,
+        group=Group("For tests only", sort_key=7),
+        help="Make the noise repeatable. Whoever knows the number can take the noise off again, so the "
+        "result guarantees nothing: it is marked so, and verify and assert-dp refuse it.",
+    ),
+]
+LedgerFile = Annotated[
+    Path | None,
+    Parameter(
+        metavar="FILE",
+        group=SEVERAL,
+        help="Ledger file in which every run on a data set is charged before it reads a row; made if there "
+        "is none. Needs --dataset.",
+    ),
+]
+Dataset = Annotated[
+    str | None, Parameter(metavar="NAME", group=SEVERAL, help="What the ledger file calls this data set.")
+]
+
+
+@Parameter(name="*", group=TEXT)
 @define(kw_only=True)
-class ReadOptions:
-    """How text files are read, and written back."""
+class WriteOptions:
+    """How text files are spelled."""
 
     delimiter: str | None = None
-    "Field separator; default: comma, or tab for .tsv. The word tab is understood."
+    "Mark between fields, or the word tab. Default: comma, and tab for .tsv and .tab."
     quote: str = '"'
-    "Quote character, or none."
+    "Mark around fields that hold delimiters or line breaks, or the word none."
     encoding: str = "utf-8"
-    "Character encoding; a byte order mark is recognised."
-    decimal: Literal[".", ","] = "."
-    "Decimal mark of numbers: . or ,"
-    null: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "A text that stands for a missing value, besides the empty field. May be repeated."
-    header: bool | None = None
-    "Whether the first row holds column names (--no-header: it does not). Default: it does, if it looks so."
-    names: str | None = None
-    "Column names to use, separated by commas."
-    trim: Annotated[bool, Parameter(negative="")] = False
-    "Strip blanks around fields."
-    bad_rows: Literal["error", "drop"] = "error"
-    "What to do with rows of the wrong length: error or drop."
+    "Character encoding, such as utf-8 or latin-1. A byte order mark in the file is recognised."
 
     def dialect(self) -> CsvDialect:
         """The dialect that these options describe."""
         from sfumato.tables.dialect import CsvDialect
 
+        return CsvDialect(delimiter=self.delimiter, quote=self.quote, encoding=self.encoding)
+
+
+@Parameter(name="*", group=TEXT)
+@define(kw_only=True)
+class ReadOptions(WriteOptions):
+    """How text files are read, and written back."""
+
+    decimal: Literal[".", ","] = "."
+    "Decimal mark of numbers."
+    null: Annotated[tuple[str, ...], Parameter(negative="", metavar="TEXT")] = ()
+    "A text that means missing, beside the empty field. May be repeated."
+    header: bool | None = None
+    """Whether the first row holds column names. Default: it does, and a first row that looks like data is an
+    error."""
+    names: Annotated[str | None, Parameter(metavar="A,B,C")] = None
+    "Column names, separated by commas, in place of those in the file or for a file without."
+    trim: Annotated[bool, Parameter(negative="")] = False
+    "Strip blanks around fields."
+    bad_rows: Literal["error", "drop"] = "error"
+    "What to do with a row that has more or fewer fields than the header."
+
+    def dialect(self) -> CsvDialect:
+        """The dialect that these options describe."""
+        import attrs
+
         header = "auto" if self.header is None else "yes" if self.header else "no"
-        return CsvDialect(
-            delimiter=self.delimiter,
-            quote=self.quote,
-            encoding=self.encoding,
+        return attrs.evolve(
+            super().dialect(),
             decimal=self.decimal,
             null=tuple(self.null),
             header=header,
-            names=None if self.names is None else tuple(name.strip() for name in self.names.split(",")),
+            names=None if self.names is None else _names(self.names),
             trim=self.trim,
             bad_rows=self.bad_rows,
         )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names between commas; a name that holds one stands in double quotes, as in a CSV header."""
+    import csv
+
+    if '"' not in text:
+        return tuple(name.strip() for name in text.split(","))
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        rows = []
+    if len(rows) != 1:
+        raise UsageError("--names: a double quote is not closed", mend="a quote inside a name is doubled")
+    return tuple(rows[0])
 
 
 @Parameter(name="*")
@@ -63,50 +159,75 @@ class ReadOptions:
 class PrivacyOptions:
     """The guarantee and the method."""
 
-    delta: float | None = None
-    "Default: 1e-9, or 1/(100 N) when the schema states rows_at_most = N."
-    method: str = "mst"
-    "See `sfumato methods`."
-    schema: Path | None = None
-    "Schema file (TOML or JSON): what is public of the table. Without it all is learned from the budget."
-    unit: str | None = None
-    "Column that tells persons apart; default: every row is a unit of its own."
-    at_most: int = 1
-    "Rows kept of each person, with --unit."
-    neighbours: str | None = None
-    "add-remove (default) or replace."
-    set: Annotated[tuple[str, ...], Parameter(negative="")] = ()
-    "An option of the method, as key=value. May be repeated."
-    accountant: str = "gdp"
-    "gdp (default) or zcdp."
-    ledger: Path | None = None
-    "Persistent ledger file; charged before the run."
-    dataset: str | None = None
-    "Name of the data set in the persistent ledger."
+    delta: Annotated[float | None, Parameter(group=GUARANTEE)] = None
+    """Probability, roughly, with which the bound epsilon may fail. Default: 1e-9, or 1/(100 N) when the schema
+    states rows_at_most = N. Never taken from the number of rows in the table."""
+    neighbours: Annotated[Literal["add-remove", "replace"] | None, Parameter(group=GUARANTEE)] = None
+    """Which tables must look alike: those that differ by one unit more or less (add-remove), or by one unit
+    exchanged (replace). Default: what the schema states, else add-remove."""
+    unit: Annotated[str | None, Parameter(metavar="COLUMN", group=GUARANTEE)] = None
+    """Protect persons, told apart by this column, instead of single rows."""
+    at_most: Annotated[int | None, Parameter(metavar="N", converter=_whole, group=GUARANTEE)] = None
+    """With --unit: rows kept of each person, chosen at random. More rows keep more of the data and cost more
+    noise. Default: 1."""
+    accountant: Annotated[Literal["gdp", "zcdp"], Parameter(group=GUARANTEE)] = "gdp"
+    "How costs are added up while running: Gaussian DP, or zero-concentrated DP (4 to 7 % more noise)."
+    method: Annotated[str, Parameter(group=METHOD, metavar="NAME")] = "mst"
+    "How the table is modelled; `sfumato methods` lists them."
+    set: Annotated[tuple[str, ...], Parameter(negative="", metavar="KEY=VALUE", group=METHOD)] = ()
+    "An option of the method. May be repeated."
+    schema: Annotated[Path | None, Parameter(metavar="FILE", group=METHOD)] = None
+    """What is public about the table (TOML or JSON): types, bounds, categories. Whatever it leaves open is
+    learned from the budget."""
+    ledger: LedgerFile = None
+    dataset: Dataset = None
 
     def keywords(self) -> dict[str, Any]:
         """As keyword arguments of `sfumato.fit`."""
-        if self.at_most != 1 and self.unit is None:
+        if self.at_most is not None and self.unit is None:
             raise UsageError("--at-most needs --unit, the column that tells persons apart")
+        if self.at_most is not None and self.at_most < 1:
+            raise UsageError(f"--at-most must be 1 or more, not {self.at_most}")
         return {
             "delta": self.delta,
             "method": self.method,
             "schema": self.schema,
-            "unit": None if self.unit is None else (self.unit, self.at_most),
+            "unit": None if self.unit is None else (self.unit, self.at_most or 1),
             "neighbours": self.neighbours,
-            "options": dict(_setting(text) for text in self.set),
+            "options": _settings(self.set),
             "accountant": self.accountant,
         }
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    name, found, value = text.partition("=")
-    if not found:
-        raise UsageError(f"--set {text}: expected key=value")
+def check_ledger(ledger: Path | None, dataset: str | None) -> None:
+    """UsageError when one of the two is given without the other."""
+    if ledger is not None and dataset is None:
+        raise UsageError("--ledger needs --dataset, the name of the data set in the ledger")
+    if dataset is not None and ledger is None:
+        raise UsageError("--dataset needs --ledger, the file in which its runs are charged")
+
+
+def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise UsageError(f"--set {text}: expected KEY=VALUE", mend="for example --set rare=5")
+        if name in found:
+            raise UsageError(f"--set {name} is given twice")
+        found[name] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    """A number, truth value or list in TOML's spelling; any other text is itself."""
     try:
-        return name, tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
-        return name, value
+        value = tomllib.loads(f"x = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return text
+    found = value["x"] if set(value) == {"x"} else text
+    return text if isinstance(found, float) and not math.isfinite(found) else found
 
 
 def describe_job(job: Job) -> list[str]:

@@ -6,11 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.cli.console import Progress, note, warn
-from sfumato.cli.options import PrivacyOptions, ReadOptions, describe_job
-from sfumato.errors import UsageError
+from sfumato.cli.options import PrivacyOptions, ReadOptions, check_ledger, describe_job
+from sfumato.cli.places import check_places
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sfumato.models.model import Model
+
+
+def check_run(table: Path, *, privacy: PrivacyOptions, write: Mapping[str, Path | None]) -> None:
+    """UsageError or OutputError for options and places that do not go together; reads nothing."""
+    check_ledger(privacy.ledger, privacy.dataset)
+    check_places(
+        read={"the private table": table, "the schema": privacy.schema},
+        write={"the ledger": privacy.ledger, **write},
+    )
 
 
 def fitted(
@@ -27,8 +38,6 @@ def fitted(
     from sfumato.api import fit_job
     from sfumato.models.training import prepare
 
-    if (privacy.ledger is None) != (privacy.dataset is None):
-        raise UsageError("--ledger and --dataset go together")
     job = prepare(
         table, epsilon=epsilon, rows=rows, dialect=reading.dialect(), allow_empty=False, **privacy.keywords()
     )
@@ -36,6 +45,8 @@ def fitted(
         note(line, quiet=quiet)
     for text in job.warnings():
         warn(text)
+    if seed is not None:
+        warn("the noise is repeatable, so the result guarantees nothing (--insecure-noise-seed)")
     progress = Progress(quiet=quiet)
     try:
         model = fit_job(

@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.console import note, say_json, warn
-from sfumato.cli.options import ReadOptions
+from sfumato.cli.options import RESULT, CsvSafe, Force, Json, Output, Quiet, Rows, Seed, WriteOptions
+from sfumato.cli.places import check_places
 from sfumato.errors import UsageError
 
 
@@ -16,58 +17,62 @@ def sample(
     model: Path,
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o")],
-    rows: int | None = None,
-    seed: int | None = None,
-    where: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    csv_safe: Annotated[bool, Parameter(negative="")] = False,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    quiet: Annotated[bool, Parameter(negative="")] = False,
-    json: Annotated[bool, Parameter(negative="")] = False,
-    reading: ReadOptions | None = None,
+    output: Output,
+    rows: Rows = None,
+    seed: Seed = None,
+    where: Annotated[tuple[str, ...], Parameter(negative="", metavar="COLUMN=VALUE", group=RESULT)] = (),
+    csv_safe: CsvSafe = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+    writing: WriteOptions | None = None,
 ) -> None:
-    """Draw rows from MODEL. Costs no privacy.
+    """Draw rows from a MODEL file. Costs no privacy, however often.
+
+    Example: sfumato sample patients.sfumato -o women.csv --rows 1000 --where sex=F
 
     Parameters
     ----------
     model
-        A model file written by `sfumato fit`.
+        A model file written by sfumato fit, or by generate --model.
     output
-        Where to write: .csv, .tsv or .parquet.
+        Where to write the rows: .csv, .tsv (also .gz) or .parquet.
     rows
-        Number of rows; default: the noisy row count of the table.
+        Number of rows. Default: about as many as the private table has (the noisy row count).
     seed
         Makes the rows repeatable.
     where
-        Fix a column to a value, as COLUMN=VALUE. May be repeated.
-    csv_safe
-        Prefix ' to texts that spreadsheets would run as formulas. Alters values.
-    force
-        Overwrite an existing file.
-    quiet
-        Print errors and warnings only.
-    json
-        Print one JSON object about the result.
+        Draw rows in which COLUMN has VALUE, which is spelled as in the data; nothing after = means missing.
+        Rows are drawn from the model given that value, none is thrown away. May be repeated, for another
+        column.
     """
     from sfumato.api import load
     from sfumato.tables.output import check_output, table_suffix
     from sfumato.tables.sinks import write_table
 
-    reading = reading or ReadOptions()
-    check_output(output, force=force)
+    check_places(read={"the model": model}, write={"the output": output})
     text = not table_suffix(output).startswith(".p")
-    fixed = {}
-    for fixing in where:
-        column, found, value = fixing.partition("=")
-        if not found:
-            raise UsageError(f"--where {fixing}: expected COLUMN=VALUE")
-        fixed[column] = value
+    check_output(output, force=force)
+    fixed = _fixed(where)
+    dialect = (writing or WriteOptions()).dialect()
     fit = load(model)
     if fit.void:
         warn(str(fit.statement))
     wanted = fit.rows if rows is None else rows
     frames = fit.frames(wanted, seed=seed, where=fixed, text=text)
-    write_table(frames, output, dialect=reading.dialect(), csv_safe=csv_safe, force=force)
+    write_table(frames, output, dialect=dialect, csv_safe=csv_safe, force=force)
     note(f"{wanted:,} rows written to {output}", quiet=quiet or json)
     if json:
         say_json({"output": str(output), "rows": wanted, "statement": fit.statement.state()})
+
+
+def _fixed(where: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in where:
+        column, equals, value = text.partition("=")
+        if not equals or not column:
+            raise UsageError(f"--where {text}: expected COLUMN=VALUE")
+        if column in found:
+            raise UsageError(f"--where fixes column {column!r} twice")
+        found[column] = value
+    return found

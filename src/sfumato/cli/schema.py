@@ -8,55 +8,62 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.console import Progress, note, say, say_json, table
-from sfumato.cli.options import ReadOptions
-from sfumato.errors import UsageError
+from sfumato.cli.options import (
+    GUARANTEE,
+    RESULT,
+    Dataset,
+    Force,
+    Json,
+    LedgerFile,
+    Quiet,
+    ReadOptions,
+    check_ledger,
+)
+from sfumato.cli.places import check_places
 
 
 def draft(
     source: Path,
     /,
     *,
-    output: Annotated[Path | None, Parameter(alias="-o")] = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    ledger: Path | None = None,
-    dataset: str | None = None,
-    force: Annotated[bool, Parameter(negative="")] = False,
-    quiet: Annotated[bool, Parameter(negative="")] = False,
+    output: Annotated[Path | None, Parameter(alias="-o", metavar="FILE", group=RESULT)] = None,
+    epsilon: Annotated[float | None, Parameter(group=GUARANTEE)] = None,
+    delta: Annotated[float | None, Parameter(group=GUARANTEE)] = None,
+    force: Force = False,
+    ledger: LedgerFile = None,
+    dataset: Dataset = None,
+    quiet: Quiet = False,
+    json: Json = False,
     reading: ReadOptions | None = None,
 ) -> None:
-    """Draft a schema for SOURCE.
+    """Draft a schema file for a table, to be completed by somebody who knows it.
 
-    Without --epsilon it holds what is public (names, and types of typed files) and asks for the rest.
-    With --epsilon, types, bounds and categories are learned under differential privacy, and the file
-    carries their price.
+    Without --epsilon no row is read: the draft holds the column names, the types of a Parquet file, and
+    questions. With --epsilon types, bounds and categories are learned from the rows under differential
+    privacy. Such a file carries its price, which every fit that uses it charges again; to save that,
+    replace what you know from public sources and strike out the price with the rest.
+
+    Example: sfumato schema draft patients.csv -o patients.toml
 
     Parameters
     ----------
     source
-        The table.
+        The table: .csv, .tsv (also .gz) or .parquet.
     output
-        Where to write the TOML; default: standard output.
+        Where to write the schema (TOML). Default: standard output.
     epsilon
-        Budget for learning facts; default: nothing is learned.
+        Privacy loss for learning what the head of the file does not tell. Default: nothing is learned.
     delta
-        Default: 1e-9.
-    ledger
-        Persistent ledger file; charged before the run.
-    dataset
-        Name of the data set in the persistent ledger.
-    force
-        Overwrite an existing file.
-    quiet
-        Print errors and warnings only.
+        With --epsilon: the delta of the guarantee. Default: 1e-9.
     """
     from sfumato.discovery.draft import draft_schema
     from sfumato.tables.output import atomic_file, check_output
 
+    quiet = quiet or json
+    check_ledger(ledger, dataset)
+    check_places(read={"the table": source}, write={"the ledger": ledger, "the output": output})
     if output is not None:
         check_output(output, force=force)
-    if (ledger is None) != (dataset is None):
-        raise UsageError("--ledger and --dataset go together")
     progress = Progress(quiet=quiet)
     try:
         schema, notes = draft_schema(
@@ -72,23 +79,27 @@ def draft(
         progress.close()
     for text in notes:
         note(f"note: {text}", quiet=quiet)
-    if output is None:
-        say(schema.to_toml().rstrip("\n"))
-    else:
+    if output is not None:
         with atomic_file(output, force=force) as stream:
             stream.write(schema.to_toml().encode())
         note(f"schema written to {output}", quiet=quiet)
+    if json:
+        say_json(
+            {"output": None if output is None else str(output), "toml": schema.to_toml(), "notes": list(notes)}
+        )
+    elif output is None:
+        say(schema.to_toml().rstrip("\n"))
 
 
-def lint(file: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Check a schema FILE: faults end with exit code 2, remarks are listed.
+def lint(file: Path, /, *, json: Json = False) -> None:
+    """Check a schema file: faults end with exit code 2, remarks are listed.
+
+    Example: sfumato schema lint patients.toml
 
     Parameters
     ----------
     file
-        A schema file.
-    json
-        Print one JSON object.
+        A schema file (TOML or JSON).
     """
     from sfumato.schema import lint as check
     from sfumato.schema import read_schema
@@ -111,15 +122,15 @@ def lint(file: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False
         say("no remarks")
 
 
-def show(file: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Print a schema FILE as a table.
+def show(file: Path, /, *, json: Json = False) -> None:
+    """Print a schema file as a table, one line a column.
+
+    Example: sfumato schema show patients.toml
 
     Parameters
     ----------
     file
-        A schema file.
-    json
-        Print it as JSON.
+        A schema file (TOML or JSON).
     """
     from sfumato.schema import read_schema
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from sfumato.cli.console import say, say_json
+from sfumato.cli.options import Json
 
 
-def verify(model: Path, /, *, json: Annotated[bool, Parameter(negative="")] = False) -> None:
-    """Recompute epsilon from the ledger and rebuild MODEL from its released answers; exit code 3 if
-    anything differs.
+def verify(model: Path, /, *, json: Json = False) -> None:
+    """Check a MODEL file without the data; exit code 3 if anything differs.
+
+    Recomputes epsilon from the ledger of charges and rebuilds the model from its released answers alone:
+    what comes out the same cannot depend on the private rows in any other way.
+
+    Example: sfumato verify patients.sfumato
 
     Parameters
     ----------
     model
         A model file.
-    json
-        Print one JSON object.
     """
     from sfumato.api import verify as check
 

@@ -148,6 +148,9 @@ def _vote(
     found = []
     for column, votes in zip(columns, noisy.tables, strict=True):
         says = verdict(votes, noisy.sigma)
+        if _BALLOTS.get(column.storage) != "text":
+            # Of a typed column nobody votes for formats and texts: those classes hold noise alone.
+            says = attrs.evolve(says, format=None, timezone=None, mixed=False, date_like=False)
         remark = ""
         kind = says.kind if _BALLOTS.get(column.storage) == "text" else column.storage
         facts = _facts(column, says, kind, decimal)

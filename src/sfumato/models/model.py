@@ -114,6 +114,7 @@ class Model:
         """
         wanted = self.rows if rows is None else rows
         check_rows(wanted)
+        check_seed(seed)
         check_key_spaces(self.schema, wanted)
         fixed = self._conditions(where or {})
         return self._draw(wanted, np.random.default_rng(seed), fixed, text=text)
@@ -207,6 +208,13 @@ def check_rows(rows: int) -> None:
     """UsageError unless `rows` is a whole number of at least 1."""
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
         raise UsageError(f"the number of rows must be a whole number of at least 1, not {rows!r}")
+
+
+def check_seed(seed: Any) -> None:
+    """UsageError unless `seed` is a whole number of at least 0, or None."""
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and (not whole or seed < 0):
+        raise UsageError(f"a seed must be a whole number of at least 0, not {seed!r}")
 
 
 def key_spaces(schema: Schema) -> dict[str, int | None]:

@@ -16,16 +16,20 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
+from sfumato.domain.encoder import Encoder
 from sfumato.errors import Overdraft
 from sfumato.privacy import secure_random
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
-from sfumato.privacy.mechanisms.measurement import Measurement
+from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
+from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
-from sfumato.privacy.mechanisms.selection import ErrorScores, Selection
+from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
 from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.quantile import rank_distance
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -61,6 +65,8 @@ class Noisy:
     tables: tuple[Counts, ...]
     sigma: float
     """Noise scale of every cell, in records."""
+    sigmas: tuple[float, ...] = ()
+    """Noise scale of each table's cells, where they differ."""
 
 
 @frozen(kw_only=True)
@@ -139,6 +145,30 @@ class Curator:
         answer = self.release(Measurement(cliques=tuple(cliques), sigma=sigma), purpose=purpose)
         return Noisy(tables=answer.arrays, sigma=float(sigma))
 
+    def measure_each(
+        self, cliques: Sequence[Clique], *, scales: Sequence[Fraction], spend: float, purpose: str
+    ) -> Noisy:
+        """Noisy counts of `cliques` in one pass, noise in proportion to `scales`, for at most `spend`."""
+        if not cliques:
+            return Noisy(tables=(), sigma=0.0)
+        _check_spend(spend)
+        distance2 = self.unit.table_l2_squared(self.filter.relation)
+        sigma = quantise_sigma(math.sqrt(distance2 * inverse_squares(scales) / spend))
+        measurement = Measurement(cliques=tuple(cliques), sigma=sigma, scales=tuple(scales))
+        answer = self.release(measurement, purpose=purpose)
+        sigmas = tuple(float(each) for each in measurement.sigmas)
+        return Noisy(tables=answer.arrays, sigma=float(sigma), sigmas=sigmas)
+
+    def errors(
+        self, scores: ErrorScores, *, spend: float, purpose: str
+    ) -> tuple[npt.NDArray[np.float64], float]:
+        """Noisy L1 errors of all candidates of `scores`, in records, and their noise scale."""
+        _check_spend(spend)
+        distance = self.unit.score(self.filter.relation)
+        sigma = quantise_sigma(distance * math.sqrt(len(scores.cliques) / spend))
+        answer = self.release(NoisyErrors(scores=scores, sigma=sigma), purpose=purpose)
+        return answer.arrays[0] / FIXED_POINT, float(sigma)
+
     def total(self, *, spend: float) -> tuple[int, float]:
         """Noisy row count and its noise scale."""
         _check_spend(spend)
@@ -179,6 +209,19 @@ class Curator:
         rate = Fraction(math.floor(epsilon / (2 * self.unit.score(self.filter.relation)) * 2**40), 2**40)
         selection = Selection(scores=scores, among=tuple(np.asarray(among).tolist()), rate=rate)
         return int(self.release(selection, purpose=purpose).arrays[0][0])
+
+    def quantile(
+        self, encoder: Encoder, *, first: int, quantile: Fraction, spend: float, purpose: str
+    ) -> int:
+        """Private quantile: i when it lies nearest to the cut between cell i and cell i+1 of `encoder`.
+
+        Codes below `first` (missing, special codes) are not ranked.
+        """
+        epsilon = self.filter.selection_epsilon(spend)
+        distance = rank_distance(quantile, relation=self.filter.relation, at_most=self.unit.at_most)
+        rate = Fraction(math.floor(epsilon / (2 * distance) * 2**40), 2**40)
+        mechanism = Quantile(encoder=encoder, first=first, quantile=quantile, rate=rate)
+        return int(self.release(mechanism, purpose=purpose).arrays[0][0])
 
     def reveal(self, reason: str) -> None:
         """Charge infinity: what follows has no guarantee, for `reason`."""

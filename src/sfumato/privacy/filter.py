@@ -24,10 +24,9 @@ THRESHOLD_SHARE = 0.10
 NUMERIC_SHARE = 0.001
 """Share of delta kept for the distance of the noise tables to the ideal law."""
 
-NOISELESS = 20.0
-"""Largest epsilon that noise is calibrated to. It stands for about one record of noise in a table of
-counts, and keeps e^epsilon times the
-distance of the noise tables to the ideal law below any delta in use."""
+NOISELESS = 100.0
+"""Largest epsilon that noise is calibrated to. There the noise is a fraction of one record, and e^epsilon
+times the distance of the noise tables to the ideal law is still far below any delta in use."""
 
 
 @frozen(kw_only=True)
@@ -77,8 +76,8 @@ def check_epsilon(epsilon: float) -> None:
         raise UsageError(f"epsilon must be a number, not {type(epsilon).__name__}")
     if not math.isfinite(epsilon) or epsilon <= 0:
         raise UsageError(f"epsilon must be a finite number above 0, not {epsilon}")
-    if not 1e-6 <= epsilon <= 1000:
-        raise UsageError(f"epsilon = {epsilon} is outside 1e-6 … 1000", mend="no useful guarantee lies there")
+    if not 1e-5 <= epsilon <= 1000:
+        raise UsageError(f"epsilon = {epsilon} is outside 1e-5 … 1000", mend="no useful guarantee lies there")
 
 
 def check_delta(delta: float) -> None:

@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 from sfumato.privacy.high_precision import context, exp_fixed, real, upper_normal_tail
 from sfumato.privacy.noise_table import TOTAL, TOTAL_BITS
@@ -50,6 +51,7 @@ def half_weights(sigma: Fraction) -> list[int]:
     return [TOTAL - 2 * sum(tail), *tail]
 
 
+@lru_cache(maxsize=64)
 def total_variation(sigma: Fraction, last: int) -> Fraction:
     """Bound on the distance of the table with largest value `last` to the rounded Gaussian."""
     beyond = upper_normal_tail((last + Fraction(1, 2)) / sigma)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,10 +53,6 @@ class Law:
     def tail(self, t: int) -> Fraction:
         """P(Z ≥ t), exactly."""
         return Fraction(sum(self.weights[max(0, t - self.start) :]), TOTAL)
-
-    def tails(self) -> list[int]:
-        """2**256 P(Z ≥ start + i) for i = 0, 1, …"""
-        return list(accumulate(reversed(self.weights)))[::-1]
 
     @property
     def variance(self) -> float:

@@ -6,7 +6,7 @@ probability
 
     α(j, r) = P(round(N) = k) / (A exp(-(jSh)²/2)),    A = h φ(0) (1 + 2**-14),
 
-and "minus zero" is dropped. P(round(N) = k) = hφ(kh)·Q_k with Q_k = 1 + He_2(kh) h²/24 + He_4(kh) h⁴/1920 + …,
+and "minus zero" is dropped. P(round(N) = k) = hφ(kh)·Q_k, Q_k = 1 + He_2(kh) h²/24 + He_4(kh) h⁴/1920 + …,
 and 1 - 2**-20 < Q_k ≤ cosh(kh²/2) < 1 + 2**-14 for sigma ≥ 2**10, kh ≤ 19. So α is a probability, and what is
 kept has exactly the law of the rounded Gaussian. More than 0.9 of proposals are kept.
 

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 from attrs import field, frozen
+from attrs.validators import ge
 
 from sfumato.discovery.discover import Domain
 from sfumato.domain.views import Coarse
@@ -35,7 +36,7 @@ class Mst:
     summary: ClassVar[str] = "maximum spanning tree of two-way marginals, chosen privately"
     guarantee: ClassVar[str] = "(epsilon, delta)"
 
-    rare: float = field(default=3.0)
+    rare: float = field(default=3.0, validator=ge(0))
     """Values expected fewer than this many noise scales of a pair measurement are joined."""
 
     def split(self) -> dict[str, float]:

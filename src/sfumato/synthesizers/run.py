@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
 import attrs
 
@@ -30,10 +31,29 @@ def make_recipe(method: str, options: dict[str, Any]) -> Recipe:
                 f"method {method!r} has no option {name!r}",
                 mend=f"{hint}options: {', '.join(known) or 'none'}",
             )
+    hints = get_type_hints(made)
+    given = {name: _option(method, name, value, hints[name]) for name, value in options.items()}
     try:
-        return made(**options)
+        return made(**given)
     except (TypeError, ValueError) as error:
         raise UsageError(f"an option of method {method!r} is wrong: {error}") from None
+
+
+def _option(method: str, name: str, value: Any, wanted: Any) -> Any:
+    """`value` as the type that the recipe declares; UsageError when it is of another."""
+    kinds: dict[Any, tuple[str, tuple[type, ...]]] = {
+        float: ("a number", (int, float)),
+        int: ("a whole number", (int,)),
+        bool: ("true or false", (bool,)),
+        str: ("a text", (str,)),
+    }
+    if wanted not in kinds:
+        return tuple(value) if isinstance(value, list) else value
+    word, types = kinds[wanted]
+    sound = isinstance(value, types) and isinstance(value, bool) == (wanted is bool)
+    if not sound or (wanted is float and not math.isfinite(value)):
+        raise UsageError(f"option {name!r} of method {method!r} must be {word}, not {value!r}")
+    return wanted(value)
 
 
 def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored]) -> dict[str, float]:

@@ -1,0 +1,279 @@
+"""Record a fit, replay it on a neighbouring table with the answers frozen, compare what was read.
+
+The neighbour is fitted with the recorded answers in place of its own, so that all that can still differ
+is what was read past the curator. Questions, prices and the finished model must be identical, and the
+exact answers no further apart than what was charged for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from sfumato.models.model import Model
+from sfumato.models.training import Job, prepare, train
+from sfumato.privacy.cost import Price
+from sfumato.privacy.ledger import total
+from sfumato.privacy.mechanisms.base import Mechanism
+from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
+from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
+from sfumato.privacy.rounded_gaussian import RoundedGaussian
+from sfumato.privacy.statement import epsilon_of
+from sfumato.privacy.unit import PrivacyUnit, Relation
+from sfumato.testing.curators import (
+    FakeCurator,
+    Heard,
+    Player,
+    Recorder,
+    exact_arrays,
+    noise_scales,
+)
+
+SLACK = 1 + 1e-9
+
+
+@frozen(kw_only=True)
+class Recording:
+    """A finished fit and everything that it read."""
+
+    job: Job
+    model: Model
+    heard: tuple[Heard, ...]
+
+
+@frozen(kw_only=True)
+class Step:
+    """One question with the exact answers of both tables, and what was charged for their distance."""
+
+    number: int
+    mechanism: Mechanism
+    price: Price
+    exact: Any
+    other: Any
+
+
+@frozen(kw_only=True)
+class Replay:
+    """A recording, and what its questions were answered on the neighbour."""
+
+    recording: Recording
+    relation: Relation
+    steps: tuple[Step, ...]
+
+
+def record(table: Any, *, epsilon: float = 1.0, method: str = "mst", **options: Any) -> Recording:
+    """Fit `table` (options as of `sfumato.fit`) and keep all that was read; checks the charges."""
+    job = _prepared(table, epsilon=epsilon, method=method, **options)
+    curator = Recorder.over(job.table.curator(unit=job.unit, budget=job.budget))
+    model = train(job, curator=curator)
+    recording = Recording(job=job, model=model, heard=tuple(curator.heard))
+    check_charges(recording, curator)
+    return recording
+
+
+def replay(recording: Recording, neighbour: Any, *, relation: Relation, **options: Any) -> Replay:
+    """Fit `neighbour` on the recorded answers; AssertionError if anything but the exact answers differs.
+
+    `options` are those of the recording.
+    """
+    try:
+        job = _prepared(neighbour, **options)
+        first = recording.job
+        assert (job.stored, job.schema, job.unit, job.budget, job.recipe, job.decimal) == (
+            first.stored, first.schema, first.unit, first.budget, first.recipe, first.decimal,
+        ), "the public facts depend on the rows"  # fmt: skip
+        player = Player.of(job.table.curator(unit=job.unit, budget=job.budget), recording.heard)
+        model = train(job, curator=player)
+    except AssertionError:
+        raise
+    except Exception as error:
+        raise AssertionError("the neighbour's run fails where the recorded one does not") from error
+    assert len(player.heard) == len(recording.heard), "the neighbour is asked less"
+    _check_same(recording.model, model)
+    steps = tuple(
+        Step(
+            number=number,
+            mechanism=one.mechanism,
+            price=one.entry.cost.under(relation),
+            exact=one.exact,
+            other=other.exact,
+        )
+        for number, (one, other) in enumerate(zip(recording.heard, player.heard, strict=True))
+        if one.entry is not None
+    )
+    return Replay(recording=recording, relation=relation, steps=steps)
+
+
+def record_replay(
+    table: Any,
+    neighbour: Any,
+    *,
+    relation: Relation = "add-remove",
+    epsilon: float = 1.0,
+    method: str = "mst",
+    **options: Any,
+) -> Replay:
+    """Record a fit of `table`, replay it on `neighbour`, and check everything that can be checked.
+
+    table, neighbour: two tables that differ in one unit: one has its rows and the other has not
+    (`add-remove`), or has others in their place (`replace`). Prices under both relations are in every
+    ledger, so `relation` need not be the one that the budget is calibrated for. Further options are those
+    of `sfumato.fit`. AssertionError says at which question the promise is broken.
+    """
+    chosen = {"epsilon": epsilon, "method": method, **options}
+    played = replay(record(table, **chosen), neighbour, relation=relation, **chosen)
+    check_distances(played)
+    return played
+
+
+def fit_exactly(table: Any, *, epsilon: float = 1.0, method: str = "mst", **options: Any) -> Model:
+    """The model that a method makes of exact answers, budget and schedule as ever. Void, for tests."""
+    job = _prepared(table, epsilon=epsilon, method=method, **options)
+    return train(job, curator=FakeCurator.over(job.table.curator(unit=job.unit, budget=job.budget)))
+
+
+def check_charges(recording: Recording, curator: Recorder) -> None:
+    """Every read has its own line in the ledger, with the price that its mechanism names; the filter has
+    counted all of them, and the statement is within what was asked.
+    """
+    ledger, job = recording.model.ledger, recording.job
+    assert len(recording.heard) == len(ledger), "reads and charges differ in number"
+    for number, (read, entry) in enumerate(zip(recording.heard, ledger, strict=True)):
+        assert read.entry is entry, f"read {number} came before its charge"
+        assert entry.mechanism == read.mechanism.name, f"charge {number} is for another mechanism"
+        assert entry.parameters == read.mechanism.describe(), f"charge {number} states other parameters"
+        assert entry.cost == read.mechanism.cost(job.unit), f"charge {number} has another price"
+    held = curator.filter
+    price = total(ledger, held.relation)
+    if price.shape != "revealed":
+        spent = sum(held.price(entry.cost.under(held.relation)) for entry in ledger)
+        assert _close(spent, held.spent), "the filter has not counted every charge"
+        assert _close(price.delta, held.delta_spent), "the filter has not counted every delta"
+        assert spent <= held.limit * SLACK, "more was spent than the budget holds"
+        epsilon = epsilon_of(ledger, delta=job.budget.delta, relation=held.relation, pld=False)
+        assert epsilon <= job.budget.epsilon * SLACK, "epsilon exceeds the budget"
+
+
+def check_distances(played: Replay) -> None:
+    """No exact answer moves by more than was charged."""
+    unit = played.recording.job.unit
+    for step in played.steps:
+        fault = _fault(step, unit, played.relation)
+        assert not fault, f"question {step.number} ({step.mechanism.name}): {fault}"
+
+
+def _close(one: float, other: float) -> bool:
+    """Equal up to rounding."""
+    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+
+
+def _prepared(table: Any, **options: Any) -> Job:
+    defaults: dict[str, Any] = {
+        "delta": None,
+        "schema": None,
+        "unit": None,
+        "neighbours": None,
+        "options": {},
+        "accountant": "gdp",
+        "rows": None,
+        "dialect": None,
+        "allow_empty": True,
+    }
+    return prepare(table, **{**defaults, **options})
+
+
+def _check_same(one: Model, other: Model) -> None:
+    first, second = _facts(one), _facts(other)
+    odd = [key for key in first if first[key] != second[key]]
+    assert not odd, f"the model's {', '.join(odd)} depend on the rows past the released answers"
+    arrays, others = one.generator.arrays(), other.generator.arrays()
+    assert arrays.keys() == others.keys(), "the model's numbers depend on the rows past the released answers"
+    for key in arrays:
+        same = np.array_equal(arrays[key], others[key])
+        assert same, f"the model's {key} depends on the rows past the released answers"
+
+
+def _facts(model: Model) -> dict[str, Any]:
+    """All of a model but its numbers. The statement follows from these, and takes long to work out."""
+    return {
+        "method": (model.method, model.options),
+        "request": model.request,
+        "schema": model.schema.to_dict(),
+        "stored columns": model.stored,
+        "codecs": [codec.state() for codec in model.codecs],
+        "ledger": model.ledger.state(),
+        "labels": [answer.labels for answer in model.transcript],
+        "notes": model.notes,
+        "void": model.void,
+        "row count": model.rows,
+    }
+
+
+def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
+    match step.mechanism:
+        case _ if scales := noise_scales(step.mechanism):
+            return _table_fault(step, scales, unit, relation)
+        case PartitionSelection():
+            return _partition_fault(step, step.mechanism, unit, relation)
+        case _ if hasattr(step.mechanism, "rate"):
+            return _score_fault(step, unit, relation)
+    return "" if step.exact is None and step.other is None else "no bound is known for its distance"
+
+
+def _table_fault(step: Step, scales: Sequence[Fraction], unit: PrivacyUnit, relation: Relation) -> str:
+    exact, other = (exact_arrays(step.mechanism, each) for each in (step.exact, step.other))
+    if any(table.dtype != np.int64 for table in [*exact, *other]):
+        return "counts are not 64-bit integers"
+    if [table.shape for table in exact] != [table.shape for table in other]:
+        return "the shapes of the tables depend on the rows"
+    moved = [one - two for one, two in zip(exact, other, strict=True)]
+    if isinstance(step.mechanism, NoisyErrors) and np.abs(moved[0]).max(initial=0) > (
+        unit.score(relation) * FIXED_POINT
+    ):
+        return "an error moves further than the unit allows"
+    mu2 = sum(int((table**2).sum()) / sigma**2 for table, sigma in zip(moved, scales, strict=True))
+    held = f"mu² is {float(mu2):.6g}, charged {step.price.mu2:.6g}"
+    return "" if mu2 <= step.price.mu2 * SLACK else held
+
+
+def _score_fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
+    """Log-probability ratios of candidates are rate times the change of scores, but for a common shift."""
+    scale = FIXED_POINT if isinstance(step.mechanism, Selection) else 1
+    rate = float(step.mechanism.rate) / scale
+    moved = step.other.astype(object) - step.exact.astype(object)
+    span = rate * float(max(moved) - min(moved))
+    if span > step.price.epsilon * SLACK:
+        return f"log-probability ratios span {span:.6g}, charged for {step.price.epsilon:.6g}"
+    furthest = 2 * rate * float(max(abs(change) for change in moved))
+    if furthest > step.price.epsilon * SLACK:
+        return f"a score moves by {furthest:.6g} / (2 rate), charged for {step.price.epsilon:.6g}"
+    if isinstance(step.mechanism, Selection) and max(map(abs, moved)) > unit.score(relation) * FIXED_POINT:
+        return "a score moves further than the unit allows"
+    return ""
+
+
+def _partition_fault(step: Step, mechanism: PartitionSelection, unit: PrivacyUnit, relation: Relation) -> str:
+    """Texts of both tables and public ones are a Gaussian query; the others stay hidden but for delta."""
+    noise = RoundedGaussian(mechanism.sigma)
+    squared, delta = 0, 0.0
+    for one, other, known in zip(step.exact, step.other, mechanism.public_values, strict=True):
+        shared = (one.keys() & other.keys()) | set(known)
+        squared += sum((one.get(text, 0) - other.get(text, 0)) ** 2 for text in shared)
+        sides = [{t: n for t, n in counts.items() if t not in shared} for counts in (one, other)]
+        if sum(map(len, sides)) > unit.score(relation):
+            return "more texts differ than the unit allows"
+        if any(n > unit.at_most for side in sides for n in side.values()):
+            return "a text that the neighbour lacks is too frequent"
+        shown = [
+            sum(float(noise.ideal_tail(mechanism.threshold - n)) for n in side.values()) for side in sides
+        ]
+        delta += max(shown)
+    paid = step.price.mu2 * float(mechanism.sigma) ** 2
+    if squared > paid * SLACK:
+        return f"squared distance {squared}, charged for {paid:.6g}"
+    return "" if delta <= step.price.delta * SLACK else f"delta {delta:.3g}, charged {step.price.delta:.3g}"

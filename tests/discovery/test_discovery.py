@@ -1,0 +1,150 @@
+"""What is learned without a schema: types, decimals, bounds, cells, categories, missing values."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.discovery.grids import CELLS_AT_MOST, public_edges, refine, within
+from sfumato.discovery.votes import CLASSES, VoteEncoder, verdict
+from sfumato.domain.kinds.date import Date
+from sfumato.domain.kinds.integer import Int
+
+ROWS = 6000
+
+
+def _learned(columns: dict[str, list], tmp_path, **options) -> sf.Model:
+    path = tmp_path / "table.csv"
+    pl.DataFrame(columns, strict=False).write_csv(path)
+    return sf.fit(path, epsilon=10.0, method="independent", **options)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    rng = np.random.default_rng(5)
+    spread = rng.integers(0, 365 * 3, ROWS)
+    days = np.datetime64("2019-03-01") + spread
+    texts = pl.Series(days.astype("datetime64[D]"))
+    columns = {
+        "age": rng.integers(18, 90, ROWS).tolist(),
+        "price": [f"{v:.2f}" for v in rng.lognormal(3, 1, ROWS)],
+        "born": texts.dt.strftime("%d/%m/%Y").to_list(),
+        "seen": texts.cast(pl.Datetime).dt.strftime("%Y-%m-%d %H:%M").to_list(),
+        "code": [f"{v:05d}" for v in rng.choice([1230, 501, 90210], ROWS)],
+        "score": [str(v) if v >= 0 else "N" for v in rng.integers(-20, 100, ROWS)],
+        "gap": [str(v) if v % 3 else None for v in rng.integers(0, 9, ROWS)],
+        "key": [f"K{v:08d}" for v in range(ROWS)],
+        "stamp": texts.dt.strftime("%Y%m%d").to_list(),
+    }
+    return _learned(columns, tmp_path_factory.mktemp("discovery"))
+
+
+def test_types_bounds_and_missing_values_are_found(model):
+    facts = {column.name: column for column in model.schema.columns}
+    kinds = {name: column.kind for name, column in facts.items()}
+    assert kinds == {
+        "age": "int", "price": "float", "born": "date", "seen": "datetime", "code": "categorical",
+        "score": "int", "gap": "int", "key": "categorical", "stamp": "int",
+    }  # fmt: skip
+    assert (facts["age"].min, facts["age"].max) == (16, 127), "cells of the public grid, not the data's ends"
+    assert facts["price"].decimals == 2
+    assert facts["born"].format == "%d/%m/%Y"
+    assert facts["seen"].format == "%Y-%m-%d %H:%M"
+    assert tuple(facts["score"].special_codes) == ("N",)
+    assert {name for name, column in facts.items() if column.nullable} == {"gap"}
+    assert all(column.source == "dp" for column in facts.values())
+
+
+def test_texts_keep_their_zeros_and_rare_ones_become_other(model):
+    drawn = model.sample(2000, seed=1)
+    assert set(drawn["code"]) == {"01230", "00501", "90210"} | ({"OTHER"} & set(drawn["code"]))
+    assert set(drawn["key"]) == {"OTHER"}
+    assert any("'key'" in note for note in model.notes)
+    assert any("YYYYMMDD" in note for note in model.notes)
+
+
+def test_a_spike_gets_a_cell_of_its_own(tmp_path):
+    rng = np.random.default_rng(6)
+    gain = np.where(rng.random(ROWS) < 0.9, 0, rng.integers(1000, 90_000, ROWS))
+    model = _learned({"gain": gain.tolist()}, tmp_path)
+    drawn = model.sample(ROWS, seed=1)["gain"].to_numpy()
+    assert abs((drawn == 0).mean() - (gain == 0).mean()) < 0.01
+    assert drawn.max() <= 131_071
+    assert abs(np.median(drawn[drawn > 0]) - np.median(gain[gain > 0])) < 6000
+
+
+def test_a_drowned_table_gives_texts_and_no_error(tmp_path):
+    path = tmp_path / "few.csv"
+    pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y", None]}).write_csv(path)
+    model = sf.fit(path, epsilon=0.01)
+    assert [column.kind for column in model.schema.columns] == ["categorical", "categorical"]
+    assert model.sample(5).shape == (5, 2)
+
+
+@given(st.lists(st.text(max_size=12) | st.none(), max_size=30), st.sampled_from([".", ","]))
+def test_votes_are_cast_row_by_row(texts, decimal):
+    encoder = VoteEncoder(column="x", ballot="text", decimal=decimal)
+    whole = encoder.encode(pl.Series("x", texts, dtype=pl.String)).tolist()
+    single = [int(encoder.encode(pl.Series("x", [t], dtype=pl.String))[0]) for t in texts]
+    assert whole == single
+    assert all(0 <= code < CLASSES for code in whole)
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "decimals", "format"),
+    [
+        (["1", "-20", "300"], "int", 0, None),
+        (["1", "2.5", "-3.25"], "float", 2, None),
+        (["007", "012"], "text", 0, None),
+        (["1e5", "2E-3"], "float", 9, None),
+        (["2020-01-31"], "date", 0, "%Y-%m-%d"),
+        (["12/31/2020", "01/02/2020"], "date", 0, "%m/%d/%Y"),
+        (["2020-01-31T10:00:00Z"], "datetime", 0, "%Y-%m-%dT%H:%M:%SZ"),
+        (["yes", "no"], "text", 0, None),
+        (["1,000"], "text", 0, None),
+    ],
+)
+def test_verdicts(texts, kind, decimals, format):
+    encoder = VoteEncoder(column="x", ballot="text")
+    votes = np.bincount(encoder.encode(pl.Series("x", texts * 50)), minlength=CLASSES).astype(np.int64)
+    says = verdict(votes, sigma=1.0)
+    assert (says.kind, says.decimals, says.format) == (kind, decimals, format)
+
+
+@pytest.mark.parametrize(
+    ("value", "places"), [(57.0, 0), (0.5, 1), (44.96661711, 8), (1e300, 0), (1 / 3, 9), (-7.25, 2)]
+)
+def test_decimals_of_stored_numbers(value, places):
+    encoder = VoteEncoder(column="x", ballot="float")
+    votes = np.bincount(encoder.encode(pl.Series("x", [value] * 9)), minlength=CLASSES).astype(np.int64)
+    assert verdict(votes, sigma=0.1).decimals == places
+
+
+def test_the_public_grid_is_public_and_closed():
+    edges = public_edges(Int("x"))
+    assert np.all(np.diff(edges) > 0)
+    assert {0, 1, 2, 4, -1} <= set(edges.tolist())
+    bounded = public_edges(Int("x", min=-5, max=1000))
+    assert bounded[0] == -5
+    assert bounded[-1] == 1001
+    years = public_edges(Date("d"))
+    assert 0 in years.tolist(), "1970-01-01 starts a year"
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(2, 16))
+def test_refining_only_adds_edges_and_is_bounded(counts, parts):
+    edges = np.cumsum([0, *[1 + (c % 50) for c in counts]])
+    finer = refine(edges, np.array(counts, dtype=np.int64), crowded=100.0, parts=parts)
+    assert set(edges.tolist()) <= set(finer.tolist())
+    assert finer.size - 1 <= CELLS_AT_MOST
+    for cell, count in enumerate(counts):
+        inner = np.count_nonzero((finer > edges[cell]) & (finer < edges[cell + 1]))
+        assert inner == (min(parts, edges[cell + 1] - edges[cell]) - 1 if count > 100 else 0)
+
+
+def test_within_keeps_the_ends():
+    assert within(np.array([0, 5, 10]), 3, 7).tolist() == [3, 5, 8]

@@ -1,0 +1,139 @@
+"""Steps that marginal-based methods share, and the two methods that are made of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import sfumato as sf
+from sfumato.domain.codecs import GridCodec, ValuesCodec
+from sfumato.domain.kinds.categorical import Categorical
+from sfumato.domain.kinds.integer import Int
+from sfumato.synthesizers.marginal_generator import split_groups
+from sfumato.synthesizers.one_way import coarsen, pool_total, project_to_simplex
+from sfumato.synthesizers.smoothing import smooth
+
+
+@given(arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), st.floats(1, 1e6), st.data())
+def test_projection_is_the_nearest_point(values, total, data):
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=values.size, max_size=values.size)))
+    allowed[data.draw(st.integers(0, values.size - 1))] = True
+    found = project_to_simplex(values, total, allowed)
+    assert np.all(found >= 0)
+    assert np.all(found[~allowed] == 0)
+    assert found.sum() == pytest.approx(total)
+    # Optimality: moving mass between allowed entries never helps.
+    gradient = (found - values)[allowed]
+    used = gradient[found[allowed] > 1e-9 * total]
+    assert used.max() <= gradient.min() + 1e-6 * (1 + np.abs(values).max())
+
+
+def test_smoothing_keeps_spikes_and_averages_slopes():
+    rng = np.random.default_rng(2)
+    truth = 400 * np.exp(-(((np.arange(90) - 30) / 20) ** 2))
+    truth[40] += 5000
+    errors = []
+    for _ in range(40):
+        noisy = truth + rng.normal(0, 40, 90)
+        found = smooth(noisy, 40.0)
+        errors.append((np.abs(noisy - truth).sum(), np.abs(found - truth).sum()))
+        assert abs(found[40] - truth[40]) < 250
+    before, after = np.mean(errors, axis=0)
+    assert after < 0.8 * before
+
+
+def test_pooling_prefers_the_precise_estimate():
+    assert pool_total(1000, 1.0, (np.array([2000]),), 100.0) == pytest.approx(1000, abs=1)
+    assert pool_total(-50, 10.0, (), 1.0) == 1.0
+
+
+def test_groups_of_ordered_and_unordered_codes():
+    grid = GridCodec(Int("x", min=0, max=9, special_codes={"-1": ""}), tuple(range(11)))
+    counts = np.array([5, 7, *[10.0] * 10])
+    groups = coarsen(grid, counts, least=25.0)
+    assert groups[:2].tolist() == [0, 1], "atoms stay alone"
+    assert np.all(np.diff(groups[2:]) >= 0)
+    assert np.bincount(groups, weights=counts)[2:].min() >= 25
+    values = ValuesCodec(Categorical("c", values=("a", "b", "c", "d")), ("a", "b", "c", "d"))
+    groups = coarsen(values, np.array([0.0, 100, 3, 100, 4]), least=10.0)
+    assert groups[2] == groups[4]
+    assert len(set(groups[[1, 2, 3]])) == 3
+    assert set(groups) == set(range(groups.max() + 1))
+
+
+def test_codes_inside_groups_get_their_share():
+    rng = np.random.default_rng(3)
+    groups = np.array([0, 1, 1, 1, 2, 2])
+    weights = np.array([9.0, 1, 2, 1, 0, 5])
+    drawn = rng.integers(0, 3, 40_000).astype(np.uint8)
+    codes = split_groups(drawn, groups, weights, rng)
+    assert np.array_equal(groups[codes], drawn)
+    sizes, counts = np.bincount(drawn), np.bincount(codes, minlength=6)
+    expected = np.array([sizes[0], *(sizes[1] * np.array([0.25, 0.5, 0.25])), 0, sizes[2]])
+    assert np.all(np.abs(counts - expected) <= 1)
+
+
+@pytest.fixture(scope="module")
+def chain():
+    """A chain a-b-c-d of strongly dependent columns, as a frame with its schema."""
+    rng = np.random.default_rng(4)
+    columns, value = {}, rng.integers(0, 5, 8000)
+    for name in "abcd":
+        columns[name] = value.astype(str)
+        value = np.where(rng.random(8000) < 0.8, value, rng.integers(0, 5, 8000))
+    values = [str(i) for i in range(5)]
+    facts = {name: {"type": "categorical", "values": values} for name in columns}
+    return pl.DataFrame(columns), {"columns": facts}
+
+
+PAIRS = [("a", "b"), ("c", "d"), ("a", "d")]
+
+
+def _pair_error(real: pl.DataFrame, made: pl.DataFrame, pair: tuple[str, str]) -> float:
+    joint = [frame.group_by(pair).len().with_columns(pl.col("len") / frame.height) for frame in (real, made)]
+    both = joint[0].join(joint[1], on=pair, how="full", coalesce=True).fill_null(0)
+    return 0.5 * float((both["len"] - both["len_right"]).abs().sum())
+
+
+def test_mst_finds_the_chain_and_independent_does_not(chain):
+    frame, schema = chain
+    errors = {}
+    for method in ("mst", "independent"):
+        made = sf.fit(frame, epsilon=3.0, method=method, schema=schema).sample(8000, seed=1)
+        errors[method] = {
+            pair: _pair_error(frame, made, pair) for pair in [("a", "b"), ("c", "d"), ("a", "d")]
+        }
+    assert max(errors["mst"].values()) < 0.06
+    assert min(errors["independent"].values()) > 0.2
+
+
+def test_rows_can_be_conditioned(chain):
+    frame, schema = chain
+    model = sf.fit(frame, epsilon=3.0, schema=schema)
+    made = model.sample(4000, seed=2, where={"a": "3"})
+    assert set(made["a"]) == {"3"}
+    assert made.height == 4000
+    share = (made["b"] == "3").mean()
+    real = (frame.filter(pl.col("a") == "3")["b"] == "3").mean()
+    assert abs(share - real) < 0.05
+
+
+def test_a_seed_repeats_the_rows_whatever_the_chunks(chain):
+    frame, schema = chain
+    model = sf.fit(frame, epsilon=3.0, schema=schema)
+    assert model.sample(300_000, seed=9).equals(model.sample(300_000, seed=9))
+    assert not model.sample(50, seed=9).equals(model.sample(50, seed=10))
+
+
+def test_error_falls_with_epsilon(chain):
+    frame, schema = chain
+    errors = [
+        np.mean([_pair_error(frame, sf.fit(frame, epsilon=e, schema=schema).sample(8000), ("a", "b"))
+                 for _ in range(3)])
+        for e in (0.05, 0.5, 5.0)
+    ]  # fmt: skip
+    assert errors[0] > errors[1] > errors[2]
