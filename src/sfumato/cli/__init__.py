@@ -1,4 +1,4 @@
-"""The command line. One command a file; `app` knows them by name and loads them when called."""
+"""The command line. One command a file; what a command needs beyond its options is imported when it runs."""
 
 from __future__ import annotations
 

@@ -48,6 +48,7 @@ def _app(name: str, text: str, **more: Any) -> App:
         help_format="markdown",
         help_flags=["--help", "-h"],
         version_flags=[],
+        suppress_keyboard_interrupt=False,
         default_parameter=Parameter(show_default=_default, consume_multiple=False),
     )
 
@@ -57,7 +58,14 @@ app.version, app.version_flags = __version__, ("--version",)
 app.help_epilogue = _EPILOGUE
 app.group_commands = Group("Options", sort_key=9)
 for place, (command, group) in enumerate(
-    [(generate, _MAKE), (fit, _MAKE), (sample, _MAKE), (verify, _CHECK), (assert_dp, _CHECK), (inspect, _CHECK)]
+    [
+        (generate, _MAKE),
+        (fit, _MAKE),
+        (sample, _MAKE),
+        (verify, _CHECK),
+        (assert_dp, _CHECK),
+        (inspect, _CHECK),
+    ]
 ):
     app.command(command, group=group, sort_key=place)
 app.command(methods, group=_PREPARE, sort_key=1)

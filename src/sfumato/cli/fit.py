@@ -45,7 +45,7 @@ def fit(
     table
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
-        The privacy loss that is allowed, 1e-6 to 1000: smaller is more private and less accurate. Up to 1 is
+        The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
         strong; above 10 known attacks succeed.
     output
         Where to save the model, for example patients.sfumato.

@@ -55,7 +55,7 @@ def generate(
     table
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
-        The privacy loss that is allowed, 1e-6 to 1000: smaller is more private and less accurate. Up to 1 is
+        The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
         strong; above 10 known attacks succeed.
     output
         Where to write the rows: .csv, .tsv (also .gz) or .parquet.

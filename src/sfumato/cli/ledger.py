@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+
 from sfumato.cli.console import say, say_json, table
 from sfumato.cli.options import Json
 

@@ -26,7 +26,6 @@ TEXT = Group("Text files (CSV, TSV)", sort_key=5)
 MESSAGES = Group("Messages", sort_key=6)
 
 
-
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
     """A whole number, also spelled 1e6 or 1_000_000; anything else is refused, not rounded."""
     text = tokens[0].value
@@ -90,11 +89,11 @@ Dataset = Annotated[
 class WriteOptions:
     """How text files are spelled."""
 
-    delimiter: str | None = None
+    delimiter: Annotated[str | None, Parameter(metavar="MARK", allow_leading_hyphen=True)] = None
     "Mark between fields, or the word tab. Default: comma, and tab for .tsv and .tab."
-    quote: str = '"'
+    quote: Annotated[str, Parameter(metavar="MARK", allow_leading_hyphen=True)] = '"'
     "Mark around fields that hold delimiters or line breaks, or the word none."
-    encoding: str = "utf-8"
+    encoding: Annotated[str, Parameter(metavar="NAME")] = "utf-8"
     "Character encoding, such as utf-8 or latin-1. A byte order mark in the file is recognised."
 
     def dialect(self) -> CsvDialect:
@@ -111,12 +110,12 @@ class ReadOptions(WriteOptions):
 
     decimal: Literal[".", ","] = "."
     "Decimal mark of numbers."
-    null: Annotated[tuple[str, ...], Parameter(negative="", metavar="TEXT")] = ()
+    null: Annotated[tuple[str, ...], Parameter(negative="", metavar="TEXT", allow_leading_hyphen=True)] = ()
     "A text that means missing, beside the empty field. May be repeated."
     header: bool | None = None
     """Whether the first row holds column names. Default: it does, and a first row that looks like data is an
     error."""
-    names: Annotated[str | None, Parameter(metavar="A,B,C")] = None
+    names: Annotated[str | None, Parameter(metavar="A,B,C", allow_leading_hyphen=True)] = None
     "Column names, separated by commas, in place of those in the file or for a file without."
     trim: Annotated[bool, Parameter(negative="")] = False
     "Strip blanks around fields."

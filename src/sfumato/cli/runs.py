@@ -36,8 +36,10 @@ def fitted(
 ) -> Model:
     """Fit a model, telling the plan before the run and the remarks after it."""
     from sfumato.api import fit_job
+    from sfumato.models.model import check_seed
     from sfumato.models.training import prepare
 
+    check_seed(seed)
     job = prepare(
         table, epsilon=epsilon, rows=rows, dialect=reading.dialect(), allow_empty=False, **privacy.keywords()
     )

@@ -20,7 +20,10 @@ def sample(
     output: Output,
     rows: Rows = None,
     seed: Seed = None,
-    where: Annotated[tuple[str, ...], Parameter(negative="", metavar="COLUMN=VALUE", group=RESULT)] = (),
+    where: Annotated[
+        tuple[str, ...],
+        Parameter(negative="", metavar="COLUMN=VALUE", allow_leading_hyphen=True, group=RESULT),
+    ] = (),
     csv_safe: CsvSafe = False,
     force: Force = False,
     quiet: Quiet = False,

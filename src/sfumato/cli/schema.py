@@ -85,7 +85,11 @@ def draft(
         note(f"schema written to {output}", quiet=quiet)
     if json:
         say_json(
-            {"output": None if output is None else str(output), "toml": schema.to_toml(), "notes": list(notes)}
+            {
+                "output": None if output is None else str(output),
+                "toml": schema.to_toml(),
+                "notes": list(notes),
+            }
         )
     elif output is None:
         say(schema.to_toml().rstrip("\n"))

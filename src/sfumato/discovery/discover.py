@@ -25,6 +25,7 @@ from sfumato.domain.frozenmap import FrozenMap
 from sfumato.domain.kinds.categorical import Categorical
 from sfumato.domain.kinds.date import Date
 from sfumato.domain.kinds.datetime import Datetime
+from sfumato.domain.kinds.duration import Duration
 from sfumato.domain.kinds.integer import Int
 from sfumato.domain.kinds.real import Float
 from sfumato.domain.measured import Measured
@@ -121,6 +122,8 @@ def discover(
             codecs.append(GridCodec(facts, grids[column.name]))
         elif isinstance(facts, Categorical) and column.name in values:
             codecs.append(ValuesCodec(facts, values[column.name], other=True))
+        elif isinstance(facts, Categorical) and facts.open_set:
+            codecs.append(ValuesCodec(facts, facts.public_values, other=True))
         else:
             codec = codec_for(facts)
             if codec is not None:
@@ -176,6 +179,8 @@ def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
         case "datetime":
             zone = column.timezone or says.timezone
             return Datetime(name, nullable=nullable, source="dp", format=says.format, timezone=zone)
+        case "duration" if says.format is not None:
+            return Duration(name, nullable=nullable, source="dp", format=says.format)
         case _:
             return kinds[kind](name, nullable=nullable, source="dp")
 
@@ -206,7 +211,7 @@ def _categories(
                 notes.append(
                     f"{name!r}: no value is frequent enough to be shown, so every value becomes "
                     f"{other!r}; if it identifies people declare "
-                    '{type = "id"} or {type = "text", policy = "drop"}'
+                    '{type = "id", format = "sequence"} or {type = "text", policy = "drop"}'
                 )
         else:
             if not isinstance(facts, Int | Float):
@@ -218,7 +223,9 @@ def _categories(
 
 
 def _is_open(facts: Column) -> bool:
-    return facts.modelled and bool(getattr(facts, "open_set", False))
+    """Whether values are to be looked for: not where an earlier draft has bought them."""
+    drafted = facts.source == "dp" and bool(getattr(facts, "public_values", ()))
+    return facts.modelled and bool(getattr(facts, "open_set", False)) and not drafted
 
 
 def _lacks_bounds(facts: Column) -> TypeGuard[Measured]:

@@ -16,6 +16,7 @@ from sfumato.discovery.discover import SHARES, Domain, discover
 from sfumato.domain.codecs import ValuesCodec
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.categorical import Categorical
+from sfumato.errors import UsageError
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import total
 from sfumato.privacy.private_table import PrivateTable

@@ -52,6 +52,12 @@ def units_per_day(facts: Measured) -> int:
 
 def with_bounds(facts: Measured, low: int, high: int) -> Measured:
     """`facts` with min and max at the given units, spelled as the column spells its values."""
+    declared = facts.end_units
+    ends = [end if end is not None else bought for end, bought in zip(declared, (low, high), strict=True)]
+    low, high = ends[0], max(ends)
+    if isinstance(facts.source, str) and facts.source != "dp":
+        bought = [name for name, end in zip(("min", "max"), declared, strict=True) if end is None]
+        facts = attrs.evolve(facts, source=dict.fromkeys(bought, "dp"))
     least, most = facts.unit_limits
     units = np.clip(np.array([low, high], dtype=np.int64), least, most)
     if isinstance(facts, Int):
@@ -76,8 +82,10 @@ def public_edges(facts: Measured) -> Edges:
         powers = 1 << np.arange(62, dtype=np.int64)
         edges = np.concatenate([-powers[::-1] + 1, [0], powers, [(1 << 62) + 1]])
         edges = np.unique(np.append(edges, 1))
-    bounds = facts.unit_bounds()
-    return edges if bounds is None else within(edges, *bounds)
+    low, high = facts.end_units
+    low = int(edges[0]) if low is None else low
+    high = int(edges[-1]) - 1 if high is None else high
+    return within(edges, low, max(low, high))
 
 
 def within(edges: Edges, low: int, high: int) -> Edges:
@@ -112,6 +120,9 @@ def _extent(counts: npt.NDArray[np.int64], sigma: float) -> tuple[int, int] | No
         first -= 1
     while last + 1 < counts.size and counts[last + 1] > ADJACENT * sigma:
         last += 1
+    if first == last:
+        # Never down to one cell: what is rare next to it would be lost.
+        first, last = max(first - 1, 0), min(last + 1, counts.size - 1)
     return first, last
 
 

@@ -29,6 +29,7 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
     ("date", "%d/%m/%Y", r"^(1[3-9]|2\d|3[01])/\d{2}/\d{4}$"),
     ("date", "%m/%d/%Y", r"^\d{2}/(1[3-9]|2\d|3[01])/\d{4}$"),
     ("date", "either", r"^\d{2}/\d{2}/\d{4}$"),
+    ("duration", "clock", r"^\d{1,3}:[0-5]\d:[0-5]\d$"),
     ("datetime", "%Y-%m-%d %H:%M:%S", r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$"),
     ("datetime", "%Y-%m-%d %H:%M", r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"),
     ("datetime", "%Y-%m-%dT%H:%M:%S", r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}$"),
@@ -120,7 +121,7 @@ def _text_classes(series: pl.Series, decimal: str) -> Codes:
 class Verdict:
     """What the votes say of one column."""
 
-    kind: Literal["int", "float", "date", "datetime", "text"]
+    kind: Literal["int", "float", "date", "datetime", "duration", "text"]
     nullable: bool
     decimals: int = 0
     format: str | None = None
@@ -143,8 +144,7 @@ def verdict(votes: np.ndarray[Any, np.dtype[np.int64]], sigma: float) -> Verdict
     half = 0.5 * present.sum()
     by_decimals = np.append(noticed[_INTEGER] + noticed[_DATE_LIKE], noticed[_DECIMAL:_FORMAT])
     if by_decimals.sum() > half:
-        common = np.flatnonzero(by_decimals > 0.01 * by_decimals.sum())
-        decimals = int(common.max())
+        decimals = _decimals(votes[_DECIMAL:_FORMAT], sigma, by_decimals.sum())
         return Verdict(
             kind="float" if decimals else "int",
             nullable=nullable,
@@ -153,7 +153,7 @@ def verdict(votes: np.ndarray[Any, np.dtype[np.int64]], sigma: float) -> Verdict
             date_like=noticed[_DATE_LIKE] > 0.9 * by_decimals.sum(),
         )
     formats = noticed[_FORMAT:_OTHER]
-    for kind in ("date", "datetime"):
+    for kind in ("date", "datetime", "duration"):
         members = [i for i, (family, _, _) in enumerate(_FORMATS) if family == kind]
         if formats[members].sum() > half:
             spelled = [_FORMATS[i][1] for i in members]
@@ -162,9 +162,26 @@ def verdict(votes: np.ndarray[Any, np.dtype[np.int64]], sigma: float) -> Verdict
             if -ranked[0][0] == 0:
                 best = next(name for name in spelled if name.startswith("%m/%d/%Y"))
             return Verdict(
-                kind="date" if kind == "date" else "datetime",
+                kind=kind,
                 nullable=nullable,
                 format=best,
                 timezone="UTC" if best.endswith("Z") else None,
             )
     return Verdict(kind="text", nullable=nullable)
+
+
+def _decimals(votes: np.ndarray[Any, np.dtype[np.int64]], sigma: float, numbers: float) -> int:
+    """How many decimals are in use: the fewest such that what has more is not seen above the noise.
+
+    `votes[k]` are those for k + 1 decimals. One class must stand out by 4.5 noise scales or all of them
+    together by 4, since a column of whole numbers that is given decimals looks absurd; and fewer than 1 %
+    of the numbers are left to be rounded.
+    """
+    for k in range(votes.size):
+        more = votes[k:]
+        least = 0.01 * numbers
+        one = more.max() > max(4.5 * sigma, least)
+        together = more.sum() > max(4.0 * sigma * np.sqrt(more.size), least)
+        if not (one or together):
+            return k
+    return votes.size

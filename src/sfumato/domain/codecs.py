@@ -15,7 +15,7 @@ from sfumato.domain.measured import Measured
 
 Codec = GridCodec | ValuesCodec
 
-FINEST = 1024
+FINEST = 256
 """A declared range of at most this many units has a cell for each."""
 
 

@@ -38,6 +38,7 @@ FIELDS = {
     "ledger", "labels", "statement", "notes", "void",
 }  # fmt: skip
 ENTRY = {"dtype", "shape", "data_offsets"}
+REQUEST = {"epsilon", "delta", "accountant", "thresholds", "decimal", "split", "schema"}
 
 
 def manifest(model: Model) -> dict[str, Any]:
@@ -125,6 +126,7 @@ def _load(path: Path) -> Model:
 
 
 def _assemble(facts: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]], ledger: Ledger) -> Model:
+    _check_words(facts)
     codecs = tuple(codec_from_state(state) for state in facts["codecs"])
     answers = []
     if len(facts["labels"]) != len(ledger):
@@ -141,6 +143,9 @@ def _assemble(facts: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]], l
     if len(inner) != len(tensors):
         raise ModelFormatError("the file holds arrays that belong to no part of a model")
     drawn = generators[facts["generator"]].from_arrays(tuple(codec.size for codec in codecs), inner)
+    again = drawn.arrays()
+    if again.keys() != inner.keys() or not all(np.array_equal(again[key], inner[key]) for key in again):
+        raise ModelFormatError("the file holds arrays that belong to no part of a model")
     model = Model(
         method=facts["method"],
         options=facts["options"],
@@ -156,9 +161,23 @@ def _assemble(facts: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]], l
     )
     if model.statement.state() != facts["statement"]:
         raise ModelFormatError("the stated guarantee is not what the ledger adds up to")
-    if json.loads(json.dumps({**manifest(model), "library": facts["library"]})) != facts:
+    if _text({**manifest(model), "library": facts["library"]}) != _text(facts):
         raise ModelFormatError("the manifest holds more than a model needs")
     return model
+
+
+def _text(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True)
+
+
+def _check_words(facts: dict[str, Any]) -> None:
+    """What no other part of a model looks at closely."""
+    words = [facts[name] for name in ("library", "method", "generator", "void")] + facts["notes"]
+    request = facts["request"]
+    if not all(isinstance(word, str) for word in words):
+        raise ModelFormatError("a text of the manifest is something else")
+    if set(request) != REQUEST or request["decimal"] not in (".", ","):
+        raise ModelFormatError("the request has unexpected or missing fields")
 
 
 def _read(path: Path) -> bytes:

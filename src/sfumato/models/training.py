@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,13 @@ from attrs import frozen
 
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.identifier import Id
+from sfumato.domain.kinds.real import Float
 from sfumato.domain.stored import Stored
-from sfumato.errors import UsageError
+from sfumato.errors import Overdraft, UsageError
 from sfumato.models.model import Model, check_key_spaces, check_rows
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.filter import NOISELESS, Accountant, Budget, check_epsilon
+from sfumato.privacy.filter import NOISELESS, Accountant, Budget, PrivacyFilter, check_epsilon
+from sfumato.privacy.mechanisms.prior import PriorRelease
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
@@ -27,6 +29,8 @@ from sfumato.tables.dialect import CsvDialect
 if TYPE_CHECKING:
     from sfumato.synthesizers.recipe import Generator
 
+MOST_FOR_SCHEMA = 0.75
+"""Share of the budget that a schema bought earlier may take."""
 ATTACKABLE = 10.0
 """Above this epsilon published attacks recover individual records from marginal-based synthesizers."""
 
@@ -105,21 +109,46 @@ def prepare(
     private.check_types(facts)
     if schema is not None:
         stored = _agree(facts, stored)
+        facts = private.as_stored(facts)
     facts = _with_unit(facts, stored, privacy_unit, private.label)
+    decimal = dialect.decimal if dialect else "."
+    facts = _with_decimal_mark(facts, stored, decimal)
     if rows is not None:
         check_key_spaces(facts, rows)
+    if (check := getattr(recipe, "check_columns", None)) is not None:
+        check(_modelled(facts, stored))
     undeclared = len(facts.columns) < len(stored)
     thresholds = undeclared or any(getattr(column, "open_set", False) for column in facts.columns)
-    thresholds |= prior is not None and prior.delta > 0
+    budget = Budget(
+        epsilon=float(epsilon),
+        delta=found_delta,
+        accountant=chosen,
+        thresholds=thresholds,
+        prior_delta=0.0 if prior is None else prior.cost(privacy_unit).under(privacy_unit.neighbours).delta,
+    )
+    if prior is not None:
+        _check_prior(prior, budget, privacy_unit)
     return Job(
         table=private,
         recipe=recipe,
         schema=facts,
         stored=stored,
         unit=privacy_unit,
-        budget=Budget(epsilon=float(epsilon), delta=found_delta, accountant=chosen, thresholds=thresholds),
-        decimal=dialect.decimal if dialect else ".",
+        budget=budget,
+        decimal=decimal,
     )
+
+
+def _check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
+    """Overdraft, before anything is charged, when the schema's price leaves too little for the run."""
+    left = PrivacyFilter.open(budget, unit.neighbours)
+    price = left.price(prior.cost(unit).under(unit.neighbours))
+    if price > MOST_FOR_SCHEMA * left.limit:
+        raise Overdraft(
+            f"the schema was bought from these rows for {price / left.limit:.0%} of what epsilon = "
+            f"{budget.epsilon:g} at delta = {budget.delta:.3g} allows in all, and too little is left",
+            mend="raise epsilon, buy the schema for less, or declare its facts from public knowledge",
+        )
 
 
 def _unit(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None) -> PrivacyUnit:
@@ -140,6 +169,12 @@ def _agree(schema: Schema, stored: tuple[Stored, ...]) -> tuple[Stored, ...]:
     return stored
 
 
+def _modelled(schema: Schema, stored: Sequence[Stored]) -> list[str]:
+    """Columns that will be learned from the rows, as far as public facts tell."""
+    apart = {column.name for column in schema.columns if not column.modelled}
+    return [column.name for column in stored if column.name not in apart]
+
+
 def _with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, label: str) -> Schema:
     """The schema with the column of persons as an identifier: it is made anew, never modelled."""
     if unit.column is None:
@@ -153,6 +188,22 @@ def _with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, la
     if unit.column not in {column.name for column in columns}:
         columns.append(Id(unit.column, format="sequence"))
     return attrs.evolve(schema, columns=tuple(columns))
+
+
+def _with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
+    """The schema with the decimal mark of the text file where a column states none of its own."""
+    texts = {column.name for column in stored if column.storage == "untyped"}
+    if mark == "." or not texts:
+        return schema
+
+    def spelled(column: Column) -> Column:
+        if not isinstance(column, Float) or column.name not in texts or column.decimal != ".":
+            return column
+        codes = zip(column.special_codes.items(), column.special_units, strict=True)
+        again = {key if unit is None else key.replace(".", mark): meaning for (key, meaning), unit in codes}
+        return attrs.evolve(column, decimal=mark, special_codes=again)
+
+    return attrs.evolve(schema, columns=tuple(spelled(column) for column in schema.columns))
 
 
 def train(
@@ -184,7 +235,7 @@ def _model(job: Job, curator: Curator, domain: Any, generator: Generator) -> Mod
             "split": job.split,
             "schema": job.schema.to_dict(),
         },
-        notes=(*job.table.notes, *domain.notes),
+        notes=(*job.table.notes, *domain.notes, *curator.remarks),
         void=curator.void,
         restore=job.table.restore,
     )

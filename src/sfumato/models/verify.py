@@ -22,7 +22,7 @@ from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.schema import read_schema
 from sfumato.synthesizers.recipe import Generator
-from sfumato.synthesizers.run import make_recipe, run
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
 
 TOLERANCE = 1e-9
 """Relative difference allowed between rebuilt and stored numbers (other processors round differently)."""
@@ -56,6 +56,11 @@ def verify(model: Model) -> Verification:
         c.state() for c in model.codecs
     ]:
         raise GuaranteeError("the schema or the codes are not those that the released answers give")
+    planned = planned_split(
+        make_recipe(model.method, model.options), read_schema(model.request["schema"]), model.stored
+    )
+    if model.request["split"] != planned:
+        raise GuaranteeError("the stated split of the budget is not that of this method")
     rebuilt, stored = generator.arrays(), model.generator.arrays()
     if rebuilt.keys() != stored.keys() or not all(_same(rebuilt[key], stored[key]) for key in stored):
         raise GuaranteeError("the model's numbers are not those that the released answers give")
@@ -79,13 +84,15 @@ def verify(model: Model) -> Verification:
 def _repeat(model: Model) -> tuple[ReplayCurator, Domain, Generator]:
     """The whole run again, on the recorded answers."""
     unit, request = PrivacyUnit(**model.ledger.unit), model.request
+    schema = read_schema(request["schema"])
+    prior = price_of_schema(schema, unit)
     budget = Budget(
         epsilon=request["epsilon"],
         delta=request["delta"],
         accountant=request["accountant"],
         thresholds=request["thresholds"],
+        prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
     )
-    schema = read_schema(request["schema"])
     if unit.column is not None and schema[unit.column].kind != "id":
         raise ValueError("the column of persons was modelled")
     curator = ReplayCurator(

@@ -96,6 +96,7 @@ class Curator:
         self.filter = budget
         self.ledger = ledger
         self.transcript: list[Answer] = []
+        self.remarks: list[str] = []
         self.void = ""
         """Why nothing is guaranteed, once an answer was not noised as it should be."""
         self._progress = progress or (lambda _: None)
@@ -217,11 +218,16 @@ class Curator:
 
         Codes below `first` (missing, special codes) are not ranked.
         """
+        _check_spend(spend)
         epsilon = self.filter.selection_epsilon(spend)
         distance = rank_distance(quantile, relation=self.filter.relation, at_most=self.unit.at_most)
         rate = Fraction(math.floor(epsilon / (2 * distance) * 2**40), 2**40)
         mechanism = Quantile(encoder=encoder, first=first, quantile=quantile, rate=rate)
         return int(self.release(mechanism, purpose=purpose).arrays[0][0])
+
+    def remark(self, text: str) -> None:
+        """Something the user should know, made of released numbers and public facts alone."""
+        self.remarks.append(text)
 
     def reveal(self, reason: str) -> None:
         """Charge infinity: what follows has no guarantee, for `reason`."""
@@ -251,6 +257,7 @@ class ReplayCurator(Curator):
         if (
             number >= len(self._tape)
             or self.ledger.entries[number].hash != self._recorded.entries[number].hash
+            or not mechanism.fits(self._tape[number])
         ):
             raise ReplayMismatch(number)
         return self._tape[number]

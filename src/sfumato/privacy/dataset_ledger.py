@@ -26,6 +26,10 @@ from sfumato.privacy import gdp, zcdp
 from sfumato.privacy.filter import Budget, check_delta, check_epsilon
 from sfumato.privacy.ledger import GENESIS
 
+_EVERY = {"kind", "dataset", "epsilon", "delta", "previous", "hash"}
+FIELDS = {"limit": _EVERY, "run": _EVERY | {"what", "delta_outside", "mu2", "rho"}}
+"""What a line holds, by kind."""
+
 
 @frozen(kw_only=True)
 class Spent:
@@ -70,6 +74,12 @@ class DatasetLedger:
             limit = _limit(lines, dataset)
             if limit is not None:
                 after = _compose([*lines, line], dataset, limit[1])
+                if math.isinf(after):
+                    raise Overdraft(
+                        f"data set {dataset!r}: its limit is stated at delta = {limit[1]:.3g}, which is less "
+                        "than the runs keep for thresholds alone",
+                        mend="set the limit at a larger --delta",
+                    )
                 if not after <= limit[0] * (1 + 1e-9):
                     raise Overdraft(
                         f"data set {dataset!r}: with this run all runs would spend epsilon = {after:.4g} "
@@ -113,14 +123,24 @@ class DatasetLedger:
             def append(line: dict[str, Any], before: list[dict[str, Any]]) -> None:
                 body = {**line, "previous": before[-1]["hash"] if before else GENESIS}
                 text = json.dumps({**body, "hash": _hash(body)}, sort_keys=True) + "\n"
-                os.ftruncate(handle, whole)
-                os.lseek(handle, whole, os.SEEK_SET)
-                os.write(handle, text.encode())
-                os.fsync(handle)
+                _write(handle, whole, text.encode(), path)
 
             yield lines, append
         finally:
             os.close(handle)
+
+
+def _write(handle: int, place: int, line: bytes, path: Path) -> None:
+    """Put `line` at the end, `place`, and on the disk; InputError, and no run, when it is not all there."""
+    try:
+        os.ftruncate(handle, place)
+        os.lseek(handle, place, os.SEEK_SET)
+        written = os.write(handle, line)
+        os.fsync(handle)
+    except OSError as error:
+        raise InputError(f"the ledger {path} cannot be written ({error.strerror})") from None
+    if written < len(line):
+        raise InputError(f"the ledger {path} cannot be written (the disk is full)")
 
 
 def _hash(body: dict[str, Any]) -> str:
@@ -137,6 +157,7 @@ def _parse(content: bytes, path: Path) -> list[dict[str, Any]]:
             whole = _hash(body) == line["hash"] and body["previous"] == (
                 lines[-1]["hash"] if lines else GENESIS
             )
+            whole = whole and set(line) == FIELDS[line["kind"]]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             whole = False
         if not whole:

@@ -42,10 +42,17 @@ class Budget:
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
+    prior_delta: float = 0.0
+    """Delta that an earlier release has spent on thresholds, set aside as well."""
 
     def __attrs_post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
+        if self.conversion_delta <= 0:
+            raise UsageError(
+                f"the schema was bought at more delta than delta = {self.delta:.3g} leaves",
+                mend=f"state a delta of at least {2 * self.prior_delta:.3g}",
+            )
 
     @property
     def effective_epsilon(self) -> float:
@@ -55,7 +62,7 @@ class Budget:
     @property
     def threshold_delta(self) -> float:
         """Delta set aside for partition selection."""
-        return THRESHOLD_SHARE * self.delta if self.thresholds else 0.0
+        return (THRESHOLD_SHARE * self.delta if self.thresholds else 0.0) + self.prior_delta
 
     @property
     def conversion_delta(self) -> float:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from sfumato.domain.stored import Stored
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.filter import Budget, PrivacyFilter
@@ -54,6 +56,16 @@ class PrivateTable:
         """SchemaError when a declared type cannot be read from the stored one."""
         if not self._untyped:
             schema.check_storage(self._dtypes)
+
+    def as_stored(self, schema: Schema) -> Schema:
+        """`schema` with every column of a typed table told how it is stored, so that values leave so."""
+        if self._untyped:
+            return schema
+        columns = [
+            column.stored_as(self._dtypes[column.name]) if column.name in self._dtypes else column
+            for column in schema.columns
+        ]
+        return attrs.evolve(schema, columns=tuple(columns))
 
     def check_rows(self) -> None:
         """InputError for rows that cannot be read: ragged, undecodable, damaged.

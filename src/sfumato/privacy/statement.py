@@ -7,6 +7,7 @@ mechanisms; privacy-loss distributions are used only when the schedule was fixed
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from attrs import frozen
@@ -56,20 +57,22 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
     }
     if pld and not ledger.adaptive and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
-        from sfumato.privacy.pld import epsilon_of_schedule
-
         prices = [entry.cost.under(relation) for entry in ledger]
         ranges: dict[float, int] = {}
         for item in prices:
             if item.shape == "bounded-range":
                 ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
         mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
-        found["pld"] = settle(
-            lambda rest: epsilon_of_schedule(
-                mu=math.sqrt(mu2), bounded_range=tuple(ranges.items()), delta=rest
-            )
-        )
+        found["pld"] = settle(lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), rest))
     return found
+
+
+@lru_cache(maxsize=256)
+def _schedule(mu: float, bounded_range: tuple[tuple[float, int], ...], delta: float) -> float:
+    """The same statement is asked for again and again, and takes half a second."""
+    from sfumato.privacy.pld import epsilon_of_schedule
+
+    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, delta=delta)
 
 
 def epsilon_of(ledger: Ledger, *, delta: float | None, relation: str | None, pld: bool = True) -> float:

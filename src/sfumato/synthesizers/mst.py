@@ -36,7 +36,7 @@ class Mst:
     summary: ClassVar[str] = "maximum spanning tree of two-way marginals, chosen privately"
     guarantee: ClassVar[str] = "(epsilon, delta)"
 
-    rare: float = field(default=3.0, validator=ge(0))
+    rare: float = field(default=3.0, validator=ge(0.0))
     """Values expected fewer than this many noise scales of a pair measurement are joined."""
 
     def split(self) -> dict[str, float]:

@@ -10,11 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from sfumato.domain.codecs import Codec, GridCodec
+from sfumato.domain.codecs import Codec, GridCodec, ValuesCodec
 from sfumato.privacy.curator import Curator
-from sfumato.synthesizers.smoothing import smooth
+from sfumato.synthesizers.histogram import denoise, support
 
 Floats = npt.NDArray[np.float64]
+
+SEEN = 2.0
+"""Missing cells, or others, are seen when their count exceeds this many noise scales."""
 
 
 @frozen(kw_only=True)
@@ -38,9 +41,11 @@ def measure_one_way(
     noisy = curator.measure([(codec,) for codec in codecs], spend=spend, purpose="one-way marginals")
     total = pool_total(rows, sigma_total, noisy.tables, noisy.sigma)
     counts = tuple(
-        project_to_simplex(_smoothed(codec, table, noisy.sigma), total, codec.allowed)
+        expected_counts(codec, table.astype(np.float64), sigma=noisy.sigma, total=total)
         for codec, table in zip(codecs, noisy.tables, strict=True)
     )
+    for codec, table in zip(codecs, noisy.tables, strict=True):
+        _remark_on_strays(curator, codec, table, noisy.sigma, total)
     return OneWay(
         total=total,
         counts=counts,
@@ -49,14 +54,16 @@ def measure_one_way(
     )
 
 
-def _smoothed(codec: Codec, table: npt.NDArray[np.int64], sigma: float) -> Floats:
-    """Counts with the cells smoothed, where all of them have one width."""
-    counts = table.astype(np.float64)
-    if isinstance(codec, GridCodec) and codec.widths.min() == codec.widths.max():
-        allowed = codec.allowed[codec.atoms :]
-        if allowed.all():
-            counts[codec.atoms :] = smooth(counts[codec.atoms :], sigma)
-    return counts
+def _remark_on_strays(
+    curator: Curator, codec: Codec, table: npt.NDArray[np.int64], sigma: float, total: float
+) -> None:
+    """Tell when many cells are missing, or not as declared, in a column that is declared complete."""
+    stray = int(table[0]) if not codec.allowed[0] else 0
+    if stray > max(5 * sigma, 0.02 * total):
+        curator.remark(
+            f"{codec.column!r}: about {stray / total:.0%} of its cells are missing or not as declared, and it "
+            "is not nullable, so values are drawn in their place; state nullable = true, or mend its facts"
+        )
 
 
 def pool_total(
@@ -69,6 +76,36 @@ def pool_total(
     variances = np.array([sigma_total**2, *(table.size * sigma**2 for table in tables)])
     weights = 1 / variances
     return max(1.0, float(estimates @ weights / weights.sum()))
+
+
+def expected_counts(codec: Codec, noisy: Floats, *, sigma: float, total: float) -> Floats:
+    """Expected counts of every code from noisy ones.
+
+    Rows whose code is not allowed (a missing cell in a column that is not nullable) take allowed codes in
+    proportion. Missing cells and OTHER that do not stand out of the noise are taken as none.
+    """
+    stray = float(noisy[~codec.allowed].sum())
+    inside = min(max(total - stray, 0.01 * total), total)
+    allowed = codec.allowed.copy()
+    doubtful = [0, codec.size - 1] if isinstance(codec, ValuesCodec) and codec.other else [0]
+    allowed[[code for code in doubtful if noisy[code] < SEEN * sigma]] = False
+    if not allowed.any():
+        allowed = codec.allowed
+    if not isinstance(codec, GridCodec):
+        return project_to_simplex(noisy, inside, allowed) * (total / inside)
+    cells = codec.atoms + np.flatnonzero(allowed[codec.atoms :])
+    cells = cells[support(noisy[cells], sigma)]
+    atoms = np.flatnonzero(allowed[: codec.atoms])
+    # The sum of the cells is as uncertain as all of them together, so it gives way first.
+    parts = np.append(noisy[atoms], noisy[cells].sum())
+    cells_each = np.append(np.ones(atoms.size), cells.size)
+    parts = np.maximum(parts - (parts.sum() - inside) * cells_each / cells_each.sum(), 0.0)
+    parts *= total / parts.sum()
+    found = np.zeros_like(noisy)
+    found[atoms] = parts[:-1]
+    widths = codec.widths[cells - codec.atoms].astype(np.float64)
+    found[cells] = denoise(noisy[cells], widths, sigma=sigma * total / inside, total=parts[-1])
+    return found
 
 
 def project_to_simplex(values: Floats, total: float, allowed: npt.NDArray[np.bool_]) -> Floats:

@@ -3,7 +3,8 @@
 To add one, write a file in this package with a frozen class decorated by `@synthesizer("name")`.
 `learn` sees the curator and the domain and nothing else, so whatever it learns is in the ledger. It
 must be deterministic given the curator's answers, because `sfumato verify` runs it again on the
-recorded answers.
+recorded answers. A recipe whose options name columns has `check_columns(names)`, which is called with
+the columns to be modelled before anything is charged.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Sequence
-from typing import Any, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import attrs
 
@@ -47,6 +48,11 @@ def _option(method: str, name: str, value: Any, wanted: Any) -> Any:
         bool: ("true or false", (bool,)),
         str: ("a text", (str,)),
     }
+    choices = [each for each in get_args(wanted) if each is not NoneType]
+    if NoneType in get_args(wanted) and len(choices) == 1:
+        if value is None:
+            return None
+        wanted = choices[0]
     if wanted not in kinds:
         return tuple(value) if isinstance(value, list) else value
     word, types = kinds[wanted]

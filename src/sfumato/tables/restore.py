@@ -41,6 +41,8 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series | None:
         return series.cast(dtype)
     if dtype.is_integer() and series.dtype.is_float():
         return series.cast(dtype) if (series == series.round()).all() else None
+    if dtype.is_numeric() and series.dtype.is_temporal():
+        return None  # not the days or microseconds since 1970
     if dtype.is_integer() and series.dtype == pl.Boolean:
         return series.cast(dtype)
     if dtype.is_float() and series.dtype.is_integer():

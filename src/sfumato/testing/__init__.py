@@ -19,7 +19,7 @@ from sfumato.testing.conformance import check_schedules, check_synthesizer
 from sfumato.testing.curators import FakeCurator, Heard, Recorder
 from sfumato.testing.neighbours import Neighbours, worst_neighbours
 from sfumato.testing.noise import check_noise
-from sfumato.testing.replay import (
+from sfumato.testing.recordings import (
     Recording,
     Replay,
     Step,

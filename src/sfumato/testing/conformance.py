@@ -13,7 +13,7 @@ from sfumato.models.verify import verify
 from sfumato.testing.curators import Heard
 from sfumato.testing.neighbours import Neighbours, worst_neighbours
 from sfumato.testing.noise import check_noise
-from sfumato.testing.replay import check_distances, record, replay
+from sfumato.testing.recordings import check_distances, record, replay
 
 
 def check_synthesizer(

@@ -21,6 +21,8 @@ RARE = 1e-10
 """Probability with which correct noise is called wrong."""
 FEWEST = 50
 """Draws below which nothing is said."""
+REDRAWN = 20
+"""Times that every choice is made again, from the scores that were recorded."""
 
 
 def check_noise(heard: Iterable[Heard]) -> None:
@@ -81,16 +83,17 @@ def _check_choices(heard: Iterable[Heard]) -> None:
     for read in heard:
         if not isinstance(read.mechanism, Selection):
             continue
-        chosen = int(read.answer.arrays[0][0])
-        assert chosen in read.mechanism.among, "something was chosen that was no candidate"
+        again = [read.mechanism.noisy(read.exact) for _ in range(REDRAWN)]
+        chosen = [int(answer.arrays[0][0]) for answer in (read.answer, *again)]
+        assert set(chosen) <= set(read.mechanism.among), "something was chosen that was no candidate"
         scores = read.exact.astype(np.float64) * float(read.mechanism.rate) / FIXED_POINT
         logs = scores - scores.max()
         logs -= math.log(np.exp(logs).sum())
         law = np.exp(logs)
         expected = float(law @ logs)
-        surprise += float(logs[read.mechanism.among.index(chosen)]) - expected
-        variance += float(law @ logs**2) - expected**2
-        choices += 1
+        surprise += sum(float(logs[read.mechanism.among.index(one)]) - expected for one in chosen)
+        variance += len(chosen) * (float(law @ logs**2) - expected**2)
+        choices += len(chosen)
     if choices >= FEWEST and variance > 1e-6 * choices:
         deviation = surprise / math.sqrt(variance)
         assert abs(deviation) < 7, f"choices do not follow their scores ({deviation:.1f} deviations)"

@@ -62,6 +62,17 @@ class Mechanism(Protocol):
         """The released answer."""
         ...
 
+    def fits(self, answer: Answer) -> bool:
+        """Whether a recorded answer has the form of those that this mechanism releases, so that a file can
+        carry nothing else in it.
+        """
+        ...
+
+
+def has_shapes(answer: Answer, *shapes: tuple[int, ...]) -> bool:
+    """Whether an answer is made of arrays of these shapes, without labels."""
+    return not answer.labels and [array.shape for array in answer.arrays] == list(shapes)
+
 
 def clique_names(cliques: Sequence[Clique]) -> list[list[str]]:
     """Columns of each clique, for the ledger."""

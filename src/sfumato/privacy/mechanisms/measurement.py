@@ -18,7 +18,7 @@ import numpy as np
 from attrs import field, frozen
 
 from sfumato.privacy.cost import Cost, gaussian
-from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Rows, clique_names
+from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Rows, clique_names, has_shapes
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 
@@ -49,7 +49,7 @@ class Measurement:
         distance = sum(
             size * RoundedGaussian(sigma).tv_bound for size, sigma in zip(cells, self.sigmas, strict=True)
         )
-        weight = inverse_squares(self.scales) if self.scales else len(self.cliques)
+        weight = float(inverse_squares(self.scales)) if self.scales else len(self.cliques)
         add_remove, replace = (
             gaussian(weight * unit.table_l2_squared(relation), self.sigma) for relation in RELATIONS
         )
@@ -76,6 +76,9 @@ class Measurement:
                 for counts, sigma in zip(exact, self.sigmas, strict=True)
             )
         )
+
+    def fits(self, answer: Answer) -> bool:
+        return has_shapes(answer, *(tuple(encoder.size for encoder in clique) for clique in self.cliques))
 
 
 def inverse_squares(scales: Sequence[Fraction]) -> Fraction:

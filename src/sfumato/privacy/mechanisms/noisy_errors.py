@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from attrs import frozen
 
 from sfumato.privacy.cost import Cost, gaussian
-from sfumato.privacy.mechanisms.base import Answer, Counts, Rows, clique_names
+from sfumato.privacy.mechanisms.base import Answer, Counts, Rows, clique_names, has_shapes
 from sfumato.privacy.mechanisms.measurement import add_noise
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
@@ -62,3 +62,6 @@ class NoisyErrors:
 
     def noisy(self, exact: Counts) -> Answer:
         return Answer(arrays=add_noise([exact], self.noise))
+
+    def fits(self, answer: Answer) -> bool:
+        return has_shapes(answer, (len(self.scores.cliques),))

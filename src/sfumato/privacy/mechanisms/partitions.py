@@ -24,7 +24,7 @@ from attrs import field, frozen
 
 from sfumato.privacy import thresholds
 from sfumato.privacy.cost import Cost, gaussian
-from sfumato.privacy.mechanisms.base import Answer, Rows
+from sfumato.privacy.mechanisms.base import Answer, Counts, Rows
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 
@@ -113,3 +113,16 @@ class PartitionSelection:
             labels.append(tuple(texts[i] for i in kept))
             arrays.append(noisy[kept])
         return Answer(arrays=tuple(arrays), labels=tuple(labels))
+
+    def fits(self, answer: Answer) -> bool:
+        if not len(answer.labels) == len(answer.arrays) == len(self.columns):
+            return False
+        columns = zip(answer.labels, answer.arrays, self.public_values, strict=True)
+        return all(self._column_fits(texts, counts, known) for texts, counts, known in columns)
+
+    def _column_fits(self, texts: tuple[str, ...], counts: Counts, known: tuple[str, ...]) -> bool:
+        if counts.shape != (len(texts),) or len(set(texts)) < len(texts) or not set(known) <= set(texts):
+            return False
+        order = [(-int(count), text) for count, text in zip(counts, texts, strict=True)]
+        shown = all(t in known or n >= self.threshold for t, n in zip(texts, counts, strict=True))
+        return shown and order == sorted(order)

@@ -16,7 +16,7 @@ from attrs import field, frozen
 from sfumato.domain.encoder import Encoder
 from sfumato.privacy import exponential
 from sfumato.privacy.cost import Cost, bounded_range
-from sfumato.privacy.mechanisms.base import Answer, Counts, Rows
+from sfumato.privacy.mechanisms.base import Answer, Counts, Rows, has_shapes
 from sfumato.privacy.mechanisms.measurement import encoder_digest
 from sfumato.privacy.quantile import rank_distance, rank_scores
 from sfumato.privacy.unit import PrivacyUnit
@@ -58,3 +58,7 @@ class Quantile:
 
     def noisy(self, exact: Counts) -> Answer:
         return Answer(arrays=(np.array([exponential.choose(exact, self.rate)], dtype=np.int64),))
+
+    def fits(self, answer: Answer) -> bool:
+        cuts = self.encoder.size - self.first - 1
+        return has_shapes(answer, (1,)) and 0 <= int(answer.arrays[0][0]) < cuts

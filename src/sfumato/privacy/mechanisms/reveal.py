@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from attrs import frozen
 
 from sfumato.privacy.cost import Cost, Price
-from sfumato.privacy.mechanisms.base import Answer, Rows
+from sfumato.privacy.mechanisms.base import Answer, Rows, has_shapes
 from sfumato.privacy.unit import PrivacyUnit
 
 
@@ -31,3 +31,6 @@ class Reveal:
 
     def noisy(self, exact: None) -> Answer:
         return Answer(arrays=())
+
+    def fits(self, answer: Answer) -> bool:
+        return has_shapes(answer)

@@ -19,7 +19,7 @@ from attrs import field, frozen
 
 from sfumato.privacy import exponential
 from sfumato.privacy.cost import Cost, bounded_range
-from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Rows, clique_names
+from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Rows, clique_names, has_shapes
 from sfumato.privacy.mechanisms.measurement import encoder_digest
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -106,6 +106,9 @@ class Selection:
     def noisy(self, exact: Counts) -> Answer:
         chosen = exponential.choose(exact, self.rate / FIXED_POINT)
         return Answer(arrays=(np.array([self.among[chosen]], dtype=np.int64),))
+
+    def fits(self, answer: Answer) -> bool:
+        return has_shapes(answer, (1,)) and int(answer.arrays[0][0]) in self.among
 
     def names(self) -> list[list[str]]:
         """Columns of the candidates."""

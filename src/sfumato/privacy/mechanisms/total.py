@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 
 from sfumato.privacy.cost import Cost, gaussian
-from sfumato.privacy.mechanisms.base import Answer, Counts, Rows
+from sfumato.privacy.mechanisms.base import Answer, Counts, Rows, has_shapes
 from sfumato.privacy.mechanisms.measurement import add_noise
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.unit import PrivacyUnit
@@ -36,3 +36,6 @@ class Total:
 
     def noisy(self, exact: Counts) -> Answer:
         return Answer(arrays=add_noise([exact], RoundedGaussian(self.sigma)))
+
+    def fits(self, answer: Answer) -> bool:
+        return has_shapes(answer, (1,))

@@ -1,0 +1,135 @@
+"""Which marginals to measure next, and how well: the greedy search and the closed-form allocation.
+
+A candidate has a noisy distance D between data and model (L1, in records). Measuring it with noise sigma
+removes that error and puts in about Σ min(0.8 sigma, e) over its cells, e the expected count: noise of
+standard deviation sigma has mean absolute value √(2/π) sigma, and a cell that the model expects to be
+small is not driven far from it. So a set S is worth Σ w (D - noise(sigma)), and given a budget Σ 1/sigma²
+the noise Σ w s sigma (s cells) is least for 1/sigma² in proportion to (w s)^(2/3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from sfumato.graphical import CellCounter
+from sfumato.synthesizers.workload import Clique
+
+Floats = npt.NDArray[np.float64]
+
+MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
+PATIENCE = 12
+"""Candidates in a row that may fail to improve before the search ends."""
+GUESS = 6.0
+"""Candidates are ranked by what they would gain with the budget divided by this."""
+TRIED = 200
+"""Candidates that are tried at most."""
+
+
+@frozen(eq=False)
+class Candidate:
+    """A clique that may be measured."""
+
+    clique: Clique
+    weight: float
+    distance: float
+    """Noisy L1 distance between data and model, in records."""
+    _cells: Floats = field(repr=False)
+    """Expected counts, ascending."""
+    _below: Floats = field(repr=False)
+    """Sums of the smallest expected counts: 0, e0, e0 + e1, …"""
+
+    @classmethod
+    def of(cls, clique: Clique, weight: float, distance: float, expected: Floats) -> Candidate:
+        """A candidate whose model marginal is `expected`."""
+        cells = np.sort(expected, axis=None)
+        return cls(clique, weight, distance, cells, np.concatenate(([0.0], np.cumsum(cells))))
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self._cells.size
+
+    def noise(self, sigma: float) -> float:
+        """Expected L1 error after a measurement with noise `sigma`."""
+        level = MEAN_ABSOLUTE * sigma
+        small = int(np.searchsorted(self._cells, level))
+        return float(self._below[small]) + level * (self.size - small)
+
+    def gain(self, sigma: float) -> float:
+        """Weighted error that a measurement with noise `sigma` removes."""
+        return self.weight * (self.distance - self.noise(sigma))
+
+
+@frozen(eq=False)
+class Choice:
+    """Cliques to measure, and their noise relative to each other."""
+
+    cliques: tuple[Clique, ...]
+    scales: tuple[Fraction, ...]
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    *,
+    sizes: Sequence[int],
+    measured: Iterable[Clique],
+    spend: float,
+    distance: float,
+    doubt: float,
+    max_cells: int,
+) -> Choice:
+    """The set of candidates that greedily promises most for `spend`, within `max_cells` of junction tree.
+
+    `measured` cliques are in the tree already. `distance` is the L2 distance of one table between neighbours;
+    distances below `doubt` are taken for noise. Empty when no candidate promises anything.
+    """
+    counter = CellCounter(sizes, measured)
+    sigma = distance * np.sqrt(GUESS / spend)
+    ranked = sorted(candidates, key=lambda c: (-c.gain(sigma), c.clique))[:TRIED]
+    chosen: list[Candidate] = []
+    best, failed = 0.0, 0
+    for candidate in ranked:
+        if candidate.distance < doubt or _covered(candidate.clique, chosen):
+            continue
+        value = _value([*chosen, candidate], spend, distance)
+        if value <= best:
+            failed += 1
+            if failed > PATIENCE:
+                break
+        elif counter.with_clique(candidate.clique) <= max_cells:
+            chosen.append(candidate)
+            counter.add(candidate.clique)
+            best, failed = value, 0
+    return Choice(tuple(c.clique for c in chosen), scales_of([c.weight * c.size for c in chosen]))
+
+
+def _covered(clique: Clique, chosen: Sequence[Candidate]) -> bool:
+    mine = set(clique)
+    return any(mine <= set(other.clique) or mine >= set(other.clique) for other in chosen)
+
+
+def _value(chosen: Sequence[Candidate], spend: float, distance: float) -> float:
+    shares = np.array([(c.weight * c.size) ** (2 / 3) for c in chosen])
+    sigmas = distance / np.sqrt(spend * shares / shares.sum())
+    return sum(c.gain(float(sigma)) for c, sigma in zip(chosen, sigmas, strict=True))
+
+
+def scales_of(importance: Sequence[float]) -> tuple[Fraction, ...]:
+    """Noise scales in proportion to importance^(-1/3), to the nearest of 1, 3/2, 2, 3, 4, 6, …
+
+    The error of a set is flat around the best allocation, and noise scales that recur share their tables.
+    """
+    if not len(importance):
+        return ()
+    ratios = (np.array(importance, dtype=np.float64) / max(importance)) ** (-1 / 3)
+    return tuple(_nearest(float(ratio)) for ratio in ratios)
+
+
+def _nearest(ratio: float) -> Fraction:
+    steps = [Fraction(2**k * m, 2) for k in range(24) for m in (2, 3)]
+    return min(steps, key=lambda step: abs(np.log(float(step) / ratio)))
