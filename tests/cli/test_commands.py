@@ -19,7 +19,11 @@ def test_generate_writes_rows_and_keeps_the_model(table, schema, tmp_path):
     )
     assert ran.code == 0 and ran.out == ""
     assert "independent on visits.csv: epsilon 1, delta 1e-09" in ran.err
-    assert "50 rows written to" in ran.err and "model saved to" in ran.err and "differentially private" in ran.err
+    assert (
+        "50 rows written to" in ran.err
+        and "model saved to" in ran.err
+        and "differentially private" in ran.err
+    )
     frame = pl.read_csv(out)
     assert frame.columns == ["sex", "age", "grade"] and frame.height == 50
     assert left_behind(tmp_path) == {"visits.csv", "visits.toml", "out.csv", "m.sfumato"}
@@ -44,7 +48,9 @@ def test_the_kind_of_output_follows_from_its_name(table, schema, tmp_path, suffi
 
 def test_a_file_is_written_as_it_is_read(tmp_path):
     table = tmp_path / "t.csv"
-    table.write_text("naam;bedrag\n" + "".join(f"é{i % 3};{i % 40},5\n" for i in range(900)), encoding="latin-1")
+    table.write_text(
+        "naam;bedrag\n" + "".join(f"é{i % 3};{i % 40},5\n" for i in range(900)), encoding="latin-1"
+    )
     words = ("--delimiter", ";", "--decimal", ",", "--encoding", "latin-1")
     out = tmp_path / "out.csv"
     ran = sfumato("generate", table, "-o", out, "--epsilon", 50, "--rows", 60, *words)
@@ -52,7 +58,9 @@ def test_a_file_is_written_as_it_is_read(tmp_path):
     lines = out.read_text(encoding="latin-1").splitlines()
     assert lines[0] == "naam;bedrag"
     names, amounts = zip(*(line.split(";") for line in lines[1:]), strict=True)
-    assert set(names) <= {"é0", "é1", "é2", "OTHER"} and all(re.fullmatch(r"\d+,\d", text) for text in amounts)
+    assert set(names) <= {"é0", "é1", "é2", "OTHER"} and all(
+        re.fullmatch(r"\d+,\d", text) for text in amounts
+    )
 
 
 def test_a_schema_without_a_decimal_mark_reads_the_one_of_the_file(tmp_path):

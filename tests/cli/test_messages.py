@@ -123,7 +123,10 @@ def test_an_unexpected_fault_is_named_by_type_alone(monkeypatch, table, tmp_path
     monkeypatch.setattr("sfumato.models.training.prepare", fail)
     assert main(["generate", str(table), "-o", str(tmp_path / "o.csv"), "--epsilon", "1"]) == 1
     printed = capsys.readouterr()
-    assert printed.err.startswith("error: a fault in sfumato (ZeroDivisionError)") and "secret" not in printed.err
+    assert (
+        printed.err.startswith("error: a fault in sfumato (ZeroDivisionError)")
+        and "secret" not in printed.err
+    )
 
 
 def test_an_interrupted_run_ends_with_130(monkeypatch, table, tmp_path, capsys):

@@ -91,7 +91,9 @@ def commands():
     for name in app:
         if name.startswith("-"):
             continue
-        inner = [each for each in app[name] if not each.startswith("-")] if name in ("schema", "ledger") else []
+        inner = (
+            [each for each in app[name] if not each.startswith("-")] if name in ("schema", "ledger") else []
+        )
         found += [(name, each) for each in inner] or [(name,)]
     return found
 

@@ -95,7 +95,7 @@ def test_a_special_code_may_stand_for_a_day_that_is_none():
 
 
 def test_only_what_needs_no_data_has_a_codec():
-    assert codec_for(Int("a", min=1, max=1024)).size == 1025
+    assert codec_for(Int("a", min=1, max=256)).size == 257
     assert codec_for(Int("a", min=0, max=1024)) is None and grid_edges(Int("a", min=0)) is None
     assert codec_for(Categorical("a", open_set=True, public_values=("x",))) is None
     assert codec_for(Categorical("a", values=("x",))) is None

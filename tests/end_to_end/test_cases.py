@@ -29,7 +29,9 @@ def run_of(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "facts.json").read_text())["_run"]
 
 
-def synthetic(folder: Path, way: str, out: Path, *, rows: int | None = None, source: str = "input.csv") -> Path:
+def synthetic(
+    folder: Path, way: str, out: Path, *, rows: int | None = None, source: str = "input.csv"
+) -> Path:
     """Synthetic rows of a case, written to `out` as CSV."""
     run = run_of(folder)
     facts, table = folder / "facts.json", folder / source

@@ -49,7 +49,8 @@ def uses(tree):
     return found - {""}
 
 
-USED = {name(path): uses(ast.parse(path.read_text(encoding="utf-8"))) for path in SOURCES}
+TREES = {name(path): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+USED = {file: uses(tree) for file, tree in TREES.items()}
 
 
 def users(*wanted, under=""):
@@ -78,11 +79,11 @@ def test_no_other_chance_in_the_privacy_core():
 
 def test_the_source_of_bytes_is_replaced_in_one_file():
     assigning = set()
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for file, tree in TREES.items():
+        for node in ast.walk(tree):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             if any(dotted(target).endswith("secure_random.source") for target in targets if target):
-                assigning.add(name(path))
+                assigning.add(file)
     assert assigning == {"privacy/insecure.py"}
     assert users("secure_random.source") == {"privacy/insecure.py"}
 
@@ -107,13 +108,13 @@ def test_rows_are_read_by_the_curator_only():
     """Exact answers are computed in one line, counters are made in one file."""
     assert users("BlockCounter") == {"privacy/private_table.py"}
     calls = [
-        (file, node.lineno)
-        for file, path in ((name(path), path) for path in SOURCES)
+        file
+        for file, tree in TREES.items()
         if not file.startswith("testing/")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "exact"
     ]
-    assert [file for file, _ in calls] == ["privacy/curator.py"]
+    assert calls == ["privacy/curator.py"]
     # What only tests may do, with exact answers in hand.
     assert {file for file in users("sfumato.testing") if not file.startswith("testing/")} == set()
 

@@ -33,6 +33,7 @@ from sfumato.tables.counting import BlockCounter
 from sfumato.testing import check_noise, check_schedules, record, record_replay
 
 ROWS = "_Curator__rows"
+LABELS = [str(i) for i in range(1000)]
 
 
 def replayed(name, *, schema=True, **options):
@@ -92,8 +93,8 @@ def test_noise_halved_doubled_or_left_out(patch, factor):
 
 def test_noise_five_percent_low(patch):
     rng = np.random.default_rng(3)
-    frame = pl.DataFrame({f"c{i}": rng.integers(0, 1000, 300) for i in range(100)})
-    schema = {"columns": {name: {"type": "int", "min": 0, "max": 999} for name in frame.columns}}
+    frame = pl.DataFrame({f"c{i}": rng.choice(LABELS, 300) for i in range(100)})
+    schema = {"columns": {name: {"type": "categorical", "values": LABELS} for name in frame.columns}}
     patch(measurement, "add_noise", weaker(Fraction(95, 100)))
     caught(check_noise, record(frame, method="independent", schema=schema).heard)
 

@@ -13,9 +13,9 @@ import sfumato as sf
 from sfumato.domain.codecs import GridCodec, ValuesCodec
 from sfumato.domain.kinds.categorical import Categorical
 from sfumato.domain.kinds.integer import Int
+from sfumato.synthesizers.histogram import denoise, support
 from sfumato.synthesizers.marginal_generator import split_groups
-from sfumato.synthesizers.one_way import coarsen, pool_total, project_to_simplex
-from sfumato.synthesizers.smoothing import smooth
+from sfumato.synthesizers.one_way import coarsen, expected_counts, pool_total, project_to_simplex
 
 
 @given(arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), st.floats(1, 1e6), st.data())
@@ -32,18 +32,68 @@ def test_projection_is_the_nearest_point(values, total, data):
     assert used.max() <= gradient.min() + 1e-6 * (1 + np.abs(values).max())
 
 
-def test_smoothing_keeps_spikes_and_averages_slopes():
+def test_denoising_keeps_spikes_and_averages_slopes():
     rng = np.random.default_rng(2)
     truth = 400 * np.exp(-(((np.arange(90) - 30) / 20) ** 2))
     truth[40] += 5000
     errors = []
     for _ in range(40):
         noisy = truth + rng.normal(0, 40, 90)
-        found = smooth(noisy, 40.0)
+        found = denoise(noisy, np.ones(90), sigma=40.0, total=truth.sum())
         errors.append((np.abs(noisy - truth).sum(), np.abs(found - truth).sum()))
         assert abs(found[40] - truth[40]) < 250
+        assert np.all(found >= 0) and found.sum() == pytest.approx(truth.sum())
     before, after = np.mean(errors, axis=0)
-    assert after < 0.8 * before
+    assert after < 0.6 * before
+
+
+@given(
+    arrays(float, st.integers(1, 40), elements=st.floats(-1e4, 1e4)),
+    st.floats(0.1, 1e3),
+    st.floats(1, 1e6),
+)
+def test_denoised_counts_are_counts(counts, sigma, total):
+    widths = 1.0 + np.arange(counts.size) ** 2
+    found = denoise(counts, widths, sigma=sigma, total=total)
+    assert found.shape == counts.shape and np.all(found >= 0) and found.sum() == pytest.approx(total)
+    kept = support(counts, sigma)
+    assert 0 <= kept.start < kept.stop <= counts.size
+
+
+def test_without_evidence_rows_are_spread_by_width():
+    found = denoise(np.zeros(6), np.array([1.0, 2, 3, 4, 5, 5]), sigma=1e9, total=40.0)
+    assert found == pytest.approx([2, 4, 6, 8, 10, 10])
+
+
+def test_empty_ends_of_wide_bounds_stay_empty():
+    """Ages up to 90 in cells up to 1,000: noise in the empty cells makes nobody old."""
+    rng = np.random.default_rng(4)
+    truth = np.zeros(1000)
+    truth[20:90] = 30.0
+    for _ in range(20):
+        noisy = truth + rng.normal(0, 40, 1000)
+        kept = support(noisy, 40.0)
+        found = denoise(noisy[kept], np.ones(1000)[kept], sigma=40.0, total=truth.sum())
+        old = found[max(0, 150 - kept.start) :].sum()
+        assert old < 0.1 * truth.sum()
+    assert support(truth, 1e-9) == slice(20, 90)
+    assert support(np.zeros(9), 1.0) == slice(0, 9)
+
+
+def test_counts_of_a_column_keep_their_sum_and_their_zeros():
+    facts = Int("x", min=0, max=49, special_codes={"0": "none", "-1": ""}, nullable=True)
+    codec = GridCodec(facts, tuple(range(51)))
+    noisy = np.full(codec.size, 20.0)
+    noisy[0], noisy[1] = 3.0, 5000.0
+    found = expected_counts(codec, noisy, sigma=5.0, total=6000.0)
+    assert found.sum() == pytest.approx(6000) and np.all(found >= 0)
+    assert found[0] == 0, "missing cells that are not seen"
+    assert found[1] == pytest.approx(5000, abs=30) and np.all(found[~codec.allowed] == 0)
+    values = ValuesCodec(Categorical("c", open_set=True, public_values=("a", "b")), ("a", "b"), other=True)
+    found = expected_counts(values, np.array([9.0, 50, 40, 6]), sigma=5.0, total=100.0)
+    assert found[0] == found[3] == 0 and found.sum() == pytest.approx(100)
+    found = expected_counts(values, np.array([0.0, 50, 40, 30]), sigma=5.0, total=120.0)
+    assert found[3] == pytest.approx(30)
 
 
 def test_pooling_prefers_the_precise_estimate():

@@ -159,8 +159,8 @@ class PrivacyOptions:
     """The guarantee and the method."""
 
     delta: Annotated[float | None, Parameter(group=GUARANTEE)] = None
-    """Probability, roughly, with which the bound epsilon may fail. Default: 1e-9, or 1/(100 N) when the schema
-    states rows_at_most = N. Never taken from the number of rows in the table."""
+    """Probability, roughly, with which the bound epsilon may fail. Default: 1e-9, or 1/(100 N) when the
+    schema states rows_at_most = N. Never taken from the number of rows in the table."""
     neighbours: Annotated[Literal["add-remove", "replace"] | None, Parameter(group=GUARANTEE)] = None
     """Which tables must look alike: those that differ by one unit more or less (add-remove), or by one unit
     exchanged (replace). Default: what the schema states, else add-remove."""

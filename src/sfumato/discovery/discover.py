@@ -6,7 +6,7 @@ to the generator):
     types        2 %   one vote a column that the schema does not declare
     bounds       2 %   numbers and dates without min and max
     categories   3 %   columns of text, declared open sets, and texts among numbers
-    cells        3 %   numbers and dates with more than 1,024 possible values
+    cells        3 %   numbers and dates with more than 256 possible values
 """
 
 from __future__ import annotations

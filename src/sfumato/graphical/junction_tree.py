@@ -170,6 +170,7 @@ def _is_tied(graph: Graph, clique: Clique) -> bool:
 
 def check_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """`sizes` as a tuple of Python integers; ValueError when one is below 1."""
+    # pyrefly: ignore[unnecessary-type-conversion]
     counts = tuple(int(size) for size in sizes)
     for attribute, size in enumerate(counts):
         if size < 1:
@@ -180,6 +181,7 @@ def check_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 def _checked(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> list[Clique]:
     checked = []
     for clique in cliques:
+        # pyrefly: ignore[unnecessary-type-conversion]
         members = tuple(int(attribute) for attribute in clique)
         for attribute in members:
             if not 0 <= attribute < len(sizes):

@@ -43,7 +43,7 @@ class Cost:
         return self.add_remove if relation == "add-remove" else self.replace
 
 
-def gaussian(l2_squared: int | Fraction, sigma: Fraction, *, delta: float = 0.0) -> Price:
+def gaussian(l2_squared: float | Fraction, sigma: Fraction, *, delta: float = 0.0) -> Price:
     """A (rounded) Gaussian of scale `sigma` on integer queries at squared L2 distance `l2_squared`.
 
     mu = L2 / sigma (Dong, Roth, Su 2022, Theorem 2.7), rho = mu²/2 (Bun, Steinke 2016, Proposition 1.6);

@@ -44,7 +44,7 @@ ROW_COUNT, ONE_WAY = 0.01, 0.12
 SWEEPS = (12, 30)
 """Sweeps of the fit between rounds, and of the last one."""
 STRENGTH = 0.7
-"""How long the fit follows measurements, against the engine's default; best on three tables out of 0.6 to 2."""
+"""How long the fit follows measurements, against the engine's default."""
 DOUBT = 1.0
 """Errors below this many scales of their noise are not acted on."""
 HOPELESS = 1e8
@@ -284,8 +284,10 @@ class _Run:
         for clique in sorted(related, key=lambda clique: (-related[clique], clique)):
             if len(kept) >= self.plan.triples_at_most:
                 break
+            # pyrefly: ignore[bad-index]
             if held + cells[clique] <= self.plan.candidate_cells:
                 kept.append(clique)
+                # pyrefly: ignore[bad-index]
                 held += cells[clique]
         return sorted(kept)
 

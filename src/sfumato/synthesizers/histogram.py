@@ -2,10 +2,11 @@
 
 Two steps. First the ends: declared bounds are often far wider than the data, and the noise of many empty
 cells adds up to people of 120 years. Cells beyond the outermost window of 1, 2, 4, … cells whose sum stands
-out of the noise, and what adjoins it, are taken as empty. Then a tree: the known number of rows is handed down from the whole to
-halves, quarters, … Where the two halves of a stretch differ from an even spread by less than the noise, rows
-are spread evenly over the width of the stretch; otherwise as measured. The result is nonnegative and has the
-known sum. It is averaged over several positions of the tree, so that no edge of a half shows.
+out of the noise, and what adjoins it, are taken as empty. Then a tree: the known number of rows is
+handed down from the whole to halves, quarters, … Where the two halves of a stretch differ from an even
+spread by less than the noise, rows are spread evenly over the width of the stretch; otherwise as
+measured. The result is nonnegative and has the known sum. It is averaged over several positions of the
+tree, so that no edge of a half shows.
 
 This is Haar thresholding (Donoho, Johnstone 1994; Coifman, Donoho 1995) of a density on cells of unequal
 width, in the multiplicative form of Willett, Nowak 2003, "Platelets", section II.
@@ -20,8 +21,8 @@ Floats = npt.NDArray[np.float64]
 
 SEEN = 4.0
 """A window holds rows when its sum exceeds this many standard deviations of its noise."""
-ADJOINING = 2.0
-"""… and this many when it adjoins one that does."""
+ADJOINING, ADJOINING_FAR = 1.0, 2.5
+"""… and so many when it adjoins one that does, for windows of up to 2 cells and for wider ones."""
 UNEVEN = 2.0
 """Two halves differ when they do so by this many standard deviations of the noise."""
 POSITIONS = 8
@@ -31,7 +32,9 @@ POSITIONS = 8
 def support(counts: Floats, sigma: float) -> slice:
     """The cells between the outermost ones that hold rows; all cells when none is seen to."""
     last, first = _last_seen(counts, sigma), _last_seen(counts[::-1], sigma)
-    return slice(0, counts.size) if last is None or first is None else slice(counts.size - 1 - first, last + 1)
+    if last is None or first is None:
+        return slice(0, counts.size)
+    return slice(counts.size - 1 - first, last + 1)
 
 
 def _last_seen(counts: Floats, sigma: float) -> int | None:
@@ -47,7 +50,8 @@ def _last_seen(counts: Floats, sigma: float) -> int | None:
     end, adjoins = max(starts) + 1, True
     while adjoins:
         ahead = widths[widths <= counts.size - end]
-        adjoining = np.flatnonzero(sums[end + ahead] - sums[end] > ADJOINING * sigma * np.sqrt(ahead))
+        least = np.where(ahead <= 2, ADJOINING, ADJOINING_FAR) * sigma * np.sqrt(ahead)
+        adjoining = np.flatnonzero(sums[end + ahead] - sums[end] > least)
         adjoins = adjoining.size > 0
         end += int(ahead[adjoining[0]]) if adjoins else 0
     return end - 1

@@ -61,8 +61,8 @@ def _remark_on_strays(
     stray = int(table[0]) if not codec.allowed[0] else 0
     if stray > max(5 * sigma, 0.02 * total):
         curator.remark(
-            f"{codec.column!r}: about {stray / total:.0%} of its cells are missing or not as declared, and it "
-            "is not nullable, so values are drawn in their place; state nullable = true, or mend its facts"
+            f"{codec.column!r}: about {stray / total:.0%} of its cells are missing or not as declared, and "
+            "it is not nullable, so values are drawn in their place; state nullable = true, or mend its facts"
         )
 
 

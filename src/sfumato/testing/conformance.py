@@ -33,8 +33,9 @@ def check_synthesizer(
     heard: list[Heard] = []
     for schema in (True, False):
         models: dict[Any, list[Model]] = {}
+        chosen: dict[str, Any] = {}
         for pair in worst_neighbours() if pairs is None else pairs:
-            chosen: dict[str, Any] = {"epsilon": epsilon, "method": method, "options": options or {}}
+            chosen = {"epsilon": epsilon, "method": method, "options": options or {}}
             chosen |= pair.options | ({"schema": pair.schema} if schema else {})
             try:
                 recording = record(pair.table, **chosen)

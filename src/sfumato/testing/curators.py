@@ -49,6 +49,7 @@ class Recorder(Curator):
 
     def _answer(self, mechanism: Mechanism) -> Answer:
         watched = _Watched(mechanism, self._reply)
+        # pyrefly: ignore[bad-argument-type]
         answer = super()._answer(watched)
         entry = self.ledger.entries[-1] if len(self.ledger) else None
         self.heard.append(Heard(mechanism=mechanism, entry=entry, exact=watched.seen, answer=answer))

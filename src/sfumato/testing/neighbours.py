@@ -53,13 +53,18 @@ class Neighbours:
     @property
     def schema(self) -> dict[str, Any]:
         """Everything that is public of the tables."""
-        persons = {} if self.at_most is None else {"who": {"type": "id", "format": "sequence"}}
-        return {"columns": {**persons, **COLUMNS}}
+        known = {"who": {"type": "id", "format": "sequence"}, **COLUMNS}
+        return {"columns": {name: known[name] for name in self.table.columns}}
 
     @property
     def options(self) -> dict[str, Any]:
         """The unit, as options of `sfumato.fit`."""
         return {} if self.at_most is None else {"unit": ("who", self.at_most)}
+
+    def only(self, *columns: str) -> Neighbours:
+        """The same pair with some of the columns, and `who` where the unit is a person."""
+        kept = [name for name in self.table.columns if name == "who" or name in columns]
+        return evolve(self, table=self.table.select(kept), neighbour=self.neighbour.select(kept))
 
     def swapped(self) -> Neighbours:
         """The same pair the other way round."""

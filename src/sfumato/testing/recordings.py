@@ -126,6 +126,7 @@ def record_replay(
     of `sfumato.fit`. AssertionError says at which question the promise is broken.
     """
     chosen = {"epsilon": epsilon, "method": method, **options}
+    # pyrefly: ignore[bad-argument-type]
     played = replay(record(table, **chosen), neighbour, relation=relation, **chosen)
     check_distances(played)
     return played
@@ -244,6 +245,7 @@ def _table_fault(step: Step, scales: Sequence[Fraction], unit: PrivacyUnit, rela
 def _score_fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
     """Log-probability ratios of candidates are rate times the change of scores, but for a common shift."""
     scale = FIXED_POINT if isinstance(step.mechanism, Selection) else 1
+    # pyrefly: ignore[missing-attribute]
     rate = float(step.mechanism.rate) / scale
     moved = step.other.astype(object) - step.exact.astype(object)
     span = rate * float(max(moved) - min(moved))
