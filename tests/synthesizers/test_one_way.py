@@ -65,21 +65,6 @@ def test_without_evidence_rows_are_spread_by_width():
     assert found == pytest.approx([2, 4, 6, 8, 10, 10])
 
 
-def test_empty_ends_of_wide_bounds_stay_empty():
-    """Ages up to 90 in cells up to 1,000: noise in the empty cells makes nobody old."""
-    rng = np.random.default_rng(4)
-    truth = np.zeros(1000)
-    truth[20:90] = 30.0
-    for _ in range(20):
-        noisy = truth + rng.normal(0, 40, 1000)
-        kept = support(noisy, 40.0)
-        found = denoise(noisy[kept], np.ones(1000)[kept], sigma=40.0, total=truth.sum())
-        old = found[max(0, 150 - kept.start) :].sum()
-        assert old < 0.1 * truth.sum()
-    assert support(truth, 1e-9) == slice(20, 90)
-    assert support(np.zeros(9), 1.0) == slice(0, 9)
-
-
 def test_counts_of_a_column_keep_their_sum_and_their_zeros():
     facts = Int("x", min=0, max=49, special_codes={"0": "none", "-1": ""}, nullable=True)
     codec = GridCodec(facts, tuple(range(51)))
