@@ -145,7 +145,7 @@ def _check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None
     price = left.price(prior.cost(unit).under(unit.neighbours))
     if price > MOST_FOR_SCHEMA * left.limit:
         raise Overdraft(
-            f"the schema was bought from these rows for {price / left.limit:.0%} of the budget that epsilon = "
+            f"the schema was bought from these rows for {price / left.limit:.0%} of the budget of epsilon = "
             f"{budget.epsilon:g} at delta = {budget.delta:.3g} allows, and too little is left",
             mend="raise epsilon, buy the schema for less, or declare its facts from public knowledge",
         )
