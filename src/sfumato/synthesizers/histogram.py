@@ -34,7 +34,9 @@ def support(counts: Floats, sigma: float) -> slice:
     last, first = _last_seen(counts, sigma), _last_seen(counts[::-1], sigma)
     if last is None or first is None:
         return slice(0, counts.size)
-    return slice(counts.size - 1 - first, last + 1)
+    # Where only a wide window stands out, its far end is met first from either side.
+    low, high = sorted((counts.size - 1 - first, last))
+    return slice(low, high + 1)
 
 
 def _last_seen(counts: Floats, sigma: float) -> int | None:
