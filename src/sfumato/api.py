@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.schema import Schema
     from sfumato.tables.dialect import CsvDialect
 
-DEFAULT_METHOD = "mst"
+DEFAULT_METHOD = "adaptive"
 
 
 class PrivacyWarning(UserWarning):
@@ -60,9 +61,10 @@ def fit(
     of a row. `neighbours`: "add-remove" (default) or "replace". `options`: of the method. `rows`: how
     many rows will be asked for, if known, so that identifier columns can be checked before anything is
     charged. `dialect`: how to read text files. `ledger` and `dataset`: a persistent ledger file and the
-    name of the data set in it; the whole of (epsilon, delta) is charged there before the run.
-    `allow_empty`: accept a table without rows. `progress` is told what is asked. `insecure_noise_seed`
-    makes the noise repeatable for tests; such a model guarantees nothing and says so.
+    name of the data set in it; the whole of (epsilon, delta) is charged there before the run, less a drafted
+    schema that was charged there already. `allow_empty`: accept a table without rows. `progress` is told
+    what is asked. `insecure_noise_seed` makes the noise repeatable for tests; such a model guarantees
+    nothing and says so.
 
     Raises SfumatoError before the first charge for anything wrong with options, schema or input.
     """
@@ -90,8 +92,7 @@ def fit_job(
 ) -> Model:
     """Charge and run a job that was prepared (see `fit`)."""
     from sfumato.models.model import check_seed
-    from sfumato.models.training import train
-    from sfumato.privacy.dataset_ledger import DatasetLedger
+    from sfumato.models.training import charge, train
     from sfumato.privacy.insecure import seeded_noise
 
     if (ledger is None) != (dataset is None):
@@ -100,11 +101,9 @@ def fit_job(
     if progress is not None:
         progress("checking the rows")
     job.table.check_rows()
-    if ledger is not None and dataset is not None:
-        DatasetLedger(ledger).charge(dataset, job.budget, what=f"fit {job.recipe.name}")
-    if insecure_noise_seed is None:
-        return train(job, progress=progress)
-    with seeded_noise(insecure_noise_seed):
+    with nullcontext() if insecure_noise_seed is None else seeded_noise(insecure_noise_seed):
+        if ledger is not None and dataset is not None:
+            charge(job, ledger, dataset)
         return train(job, progress=progress)
 
 

@@ -163,19 +163,35 @@ def test_a_bought_schema_is_charged_again_by_the_fit(table, tmp_path):
 def test_the_ledger_of_a_data_set(table, schema, tmp_path):
     ledger, out = tmp_path / "ledger", tmp_path / "out.csv"
     ran = sfumato("ledger", "limit", ledger, "--dataset", "visits", "--epsilon", 1.2)
-    assert ran.code == 0 and ran.out == "visits: limit (1.2, 1e-09)\n"
+    assert ran.code == 0 and ran.out == "visits: limit (1.2, 1e-08)\n"
     words = ("--ledger", ledger, "--dataset", "visits", "--schema", schema, "--force", *FAST)
     assert sfumato("generate", table, "-o", out, *words).code == 0 and charged(ledger) == 1
     ran = sfumato("generate", table, "-o", out, *words)
     assert ran.code == 1 and "the limit is 1.2" in ran.err and charged(ledger) == 1
     ran = sfumato("ledger", "show", ledger)
-    assert ran.code == 0 and ran.out.splitlines()[1].split() == ["visits", "1", "1", "1e-09", "1.2"]
+    name, runs, one, row, relation, epsilon, delta, limit = ran.out.splitlines()[1].split()
+    assert (name, runs, one, row, relation) == ("visits", "1", "one", "row,", "add-remove")
+    assert (delta, limit) == ("1e-08", "1.2") and 0.8 < float(epsilon) < 1
     facts = sfumato("ledger", "show", ledger, "--json").json()
     assert facts["total"]["visits"]["runs"] == 1 and len(facts["lines"]) == 2
     assert sfumato("ledger", "show", tmp_path / "none").code == 2
     ledger.write_bytes(ledger.read_bytes().replace(b"1.2", b"9.2"))
     ran = sfumato("ledger", "show", ledger)
     assert ran.code == 2 and "line 1" in ran.err
+
+
+@pytest.mark.parametrize("content", ["my only copy", "a,b\n1,2\n", '{"dataset', "{}\n"])
+def test_a_file_that_is_no_ledger_is_left_alone(table, tmp_path, content):
+    ledger = tmp_path / "notes.txt"
+    ledger.write_text(content)
+    ran = sfumato("ledger", "limit", ledger, "--dataset", "d", "--epsilon", 1)
+    if content == '{"dataset':  # what a killed run may leave
+        assert ran.code == 0 and ledger.read_text().count("\n") == 1
+        return
+    assert ran.code == 2 and "notes.txt" in ran.err and ledger.read_text() == content
+    words = (*FAST, "--ledger", ledger, "--dataset", "d")
+    assert sfumato("generate", table, "-o", tmp_path / "o.csv", *words).code == 2
+    assert ledger.read_text() == content and not (tmp_path / "o.csv").exists()
 
 
 def test_options_of_a_method(table, schema, tmp_path):

@@ -45,6 +45,9 @@ def test_cells_are_what_a_fit_allocates_and_what_a_counter_foretells(graph):
     for at, clique in enumerate(cliques):
         foretold = counter.with_clique(clique)
         assert foretold == cells(sizes, cliques[: at + 1])
+        assert not counter.fits(clique, foretold - 1) and counter.fits(clique, 10**9)
+        quick = CellCounter(sizes, cliques[:at])
+        assert quick.add_within(clique, 10**9) and quick.cells >= foretold
         counter.add(clique)
         assert counter.cells == foretold
     known = [Measurement(clique, np.ones([sizes[a] for a in clique]), 1.0) for clique in cliques]

@@ -5,6 +5,7 @@ import pickle
 import random
 import threading
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.domain.codecs import ValuesCodec
 from sfumato.domain.kinds import Categorical
-from sfumato.errors import GuaranteeError, Overdraft
+from sfumato.errors import GuaranteeError, Overdraft, UsageError
 from sfumato.privacy import secure_random
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.filter import Budget, PrivacyFilter
@@ -23,8 +24,11 @@ from sfumato.privacy.insecure import seeded_noise
 from sfumato.privacy.ledger import Ledger, total
 from sfumato.privacy.mechanisms.measurement import Measurement, add_noise
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
-from sfumato.privacy.mechanisms.selection import ErrorScores, Selection
+from sfumato.privacy.mechanisms.quantiles import Quantile
+from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
+from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.mechanisms.weighted_errors import WeightedErrors
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.statement import epsilon_of
@@ -37,6 +41,9 @@ QUESTIONS = [
     Total(sigma=Fraction(100)),
     Selection(scores=SCORES, among=[0], rate=Fraction(1, 1000)),
     PartitionSelection(columns=["c"], public_values=[[]], sigma=Fraction(100), threshold=10_000),
+    TopPairs(
+        encoders=(CODEC, CODEC), shares=[np.ones(3)] * 2, total=9, per_cell=1, count=1, rate=Fraction(1, 900)
+    ),
 ]
 FRAME = pl.DataFrame({"a": [1, 2, 3] * 20, "b": ["x", "y"] * 30})
 COLUMNS = {"a": {"type": "int", "min": 0, "max": 5}, "b": {"type": "categorical", "values": ["x", "y"]}}
@@ -53,7 +60,7 @@ class Unreadable:
         self.tried += 1
         raise OSError("the disk is gone")
 
-    value_counts = marginals
+    value_counts = pair_tables = marginals
 
 
 class Counted:
@@ -61,6 +68,10 @@ class Counted:
 
     def marginals(self, cliques):
         return [np.full([encoder.size for encoder in clique], 7, dtype=np.int64) for clique in cliques]
+
+    def pair_tables(self, encoders):
+        cells = sum(encoder.size for encoder in encoders)
+        return np.full((cells, cells), 7, dtype=np.int64)
 
     def value_counts(self, columns):
         return [{"text": 7} for _ in columns]
@@ -104,7 +115,9 @@ def test_delta_of_thresholds_is_limited_too():
     assert len(curator.ledger) == 0
 
 
-@pytest.mark.parametrize("ask", ["total", "measure", "categories", "select", "errors", "measure_each"])
+@pytest.mark.parametrize(
+    "ask", ["total", "measure", "categories", "thresholds", "select", "errors", "measure_each", "top_pairs"]
+)
 def test_with_nothing_left_every_question_is_an_overdraft(ask):
     curator = curator_over(Counted())
     curator.filter.spent = curator.filter.limit
@@ -117,12 +130,83 @@ def test_with_nothing_left_every_question_is_an_overdraft(ask):
         "categories": lambda: curator.categories(
             ["c"], public_values=[[]], spend=curator.left, delta=1e-9, purpose="p"
         ),
+        "thresholds": lambda: curator.categories(
+            ["c"], public_values=[[]], spend=0.1, delta=0.0, purpose="p"
+        ),
         "select": lambda: curator.select(SCORES, among=[0], spend=curator.left, purpose="p"),
         "errors": lambda: curator.errors(SCORES, spend=curator.left, purpose="p"),
+        "top_pairs": lambda: ASKED["top_pairs"](curator, curator.left),
     }
     with pytest.raises(Overdraft):
         questions[ask]()
     assert len(curator.ledger) == 0
+
+
+ASKED = {
+    "measure": lambda c, s: c.measure([(CODEC,)], spend=s, purpose="p"),
+    "measure_each": lambda c, s: c.measure_each([(CODEC,)], scales=[Fraction(9)], spend=s, purpose="p"),
+    "total": lambda c, s: c.total(spend=s),
+    "select": lambda c, s: c.select(SCORES, among=[0], spend=s, purpose="p"),
+    "errors": lambda c, s: c.errors(SCORES, spend=s, purpose="p"),
+    "top_pairs": lambda c, s: c.top_pairs(
+        (CODEC, CODEC), shares=[np.ones(3)] * 2, total=9, count=1, per_cell=1, spend=s, purpose="p"
+    ),
+    "quantile": lambda c, s: c.quantile(CODEC, first=1, quantile=Fraction(1, 3), spend=s, purpose="p"),
+    "categories": lambda c, s: c.categories(["c"], public_values=[[]], spend=s, delta=1e-8, purpose="p"),
+}
+
+
+@pytest.mark.parametrize("at_most", [1, 10**6, 10**12])
+@pytest.mark.parametrize("ask", ASKED)
+def test_nothing_can_go_wrong_once_a_question_is_charged(ask, at_most):
+    """However little is spent: what cannot be answered is refused, and leaves no charge."""
+    unit = PrivacyUnit(column="p" if at_most > 1 else None, at_most=at_most)
+    curator = curator_over(Counted(), unit=unit)
+    answered = []
+    for power in range(-1, -320, -40):
+        try:
+            ASKED[ask](curator, curator.filter.limit * 2.0 ** (power * 3.3))
+        except Overdraft:
+            continue
+        answered.append(power)
+        assert curator.ledger.entries[-1].cost.add_remove.mu2 >= 0
+    assert len(curator.ledger) == len(curator.transcript) == len(answered)
+    assert answered or at_most == 10**12
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Selection(scores=SCORES, among=[], rate=Fraction(1)),
+        lambda: Selection(scores=SCORES, among=[1], rate=Fraction(1)),
+        lambda: Selection(scores=SCORES, among=[0], rate=Fraction(-1)),
+        lambda: Quantile(encoder=CODEC, first=2, quantile=Fraction(1, 2), rate=Fraction(1)),
+        lambda: Quantile(encoder=CODEC, first=1, quantile=Fraction(1, 2), rate=Fraction(-1)),
+        lambda: ErrorScores(cliques=[(CODEC,)], estimates=[np.zeros(2)]),
+        lambda: ErrorScores(cliques=[(CODEC,)], estimates=[]),
+    ],
+)
+def test_a_question_that_makes_no_sense_cannot_be_made(wrong):
+    with pytest.raises(ValueError):
+        wrong()
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 1e300, -(2.0**47)])
+def test_no_estimate_makes_scores_move_by_more_than_a_row(odd):
+    """Estimates are computed from noise and can be anything; sums over them stay within 64 bits."""
+    for estimate in ([odd, 0, 0], [odd] * 3, [odd, -odd, 5]):
+        plain = ErrorScores(cliques=[(CODEC,)], estimates=[estimate])
+        for weight in (1.0, 0.37):
+            weighted = WeightedErrors(
+                cliques=[(CODEC,)], estimates=[estimate], weights=[weight], penalties=[odd]
+            )
+            for scores in (plain, weighted):
+                found = []
+                for counts in ([0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]):
+                    rows = Counted()
+                    rows.marginals = lambda _, c=counts: [np.array(c, dtype=np.int64)]
+                    found.append(int(scores.of(rows)[0]))
+                assert all(abs(a - b) <= FIXED_POINT for a, b in pairwise(found))
 
 
 spends = st.lists(
@@ -243,6 +327,8 @@ def test_a_seed_of_noise_makes_the_model_void_for_good(tmp_path):
     # Nor does entering the block by oneself.
     with seeded_noise(5):
         assert "fixed seed" in fitted().statement.void
+        with pytest.raises(UsageError, match="fixed seed"):
+            sf.draft_schema(FRAME, epsilon=0.4)
     assert not fitted().statement.void
 
 
@@ -302,3 +388,17 @@ def test_a_bought_schema_does_not_cover_persons_or_less_than_it_cost():
     cheap = {**bought.to_dict(), "bought": {"epsilon": 0.4, "mu2": 0.0}}
     with pytest.raises(sf.SfumatoError, match="not at which price"):
         sf.fit(frame, epsilon=1.0, schema=cheap)
+
+
+@pytest.mark.parametrize("undeclared", ["drop", "error", "draft"])
+@pytest.mark.parametrize("where", ["argument", "schema"])
+def test_the_column_of_persons_need_not_be_declared(undeclared, where):
+    frame = FRAME.with_columns(who=pl.int_range(FRAME.height) // 2)
+    schema = {**SCHEMA, "undeclared": undeclared}
+    options = {"unit": ("who", 2)}
+    if where == "schema":
+        schema, options = {**schema, "unit": {"column": "who", "at_most": 2}}, {}
+    model = sf.fit(frame, epsilon=1.0, method="independent", schema=schema, **options)
+    assert model.statement.unit == "all rows with one value of 'who' (at most 2 kept)"
+    assert model.schema["who"].kind == "id"
+    assert [codec.column for codec in model.codecs] == ["a", "b"]

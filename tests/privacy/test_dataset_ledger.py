@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import polars as pl
 import pytest
@@ -16,7 +17,10 @@ from sfumato.errors import InputError, Overdraft, UsageError
 from sfumato.privacy import dataset_ledger, gdp, zcdp
 from sfumato.privacy.dataset_ledger import DatasetLedger
 from sfumato.privacy.filter import Budget
+from sfumato.privacy.insecure import seeded_noise
+from sfumato.privacy.unit import PrivacyUnit
 
+ROW = PrivacyUnit()
 FRAME = pl.DataFrame({"a": [0, 1, 2] * 10})
 SCHEMA = {"columns": {"a": {"type": "int", "min": 0, "max": 3}}}
 
@@ -34,7 +38,7 @@ def fitted(path, dataset="d", **options):
 def test_runs_compose_to_less_than_their_sum(path):
     ledger, budget = DatasetLedger(path), Budget(epsilon=0.5, delta=1e-9)
     for _ in range(4):
-        ledger.charge("d", budget, what="fit")
+        ledger.charge("d", budget, unit=ROW, what="fit")
     spent = ledger.spent("d", delta=1e-8)
     outside = 4 * (budget.delta - budget.conversion_delta)
     assert spent.runs == 4
@@ -42,21 +46,123 @@ def test_runs_compose_to_less_than_their_sum(path):
     assert 0.5 < spent.epsilon < 2.0
     # With another accountant among them only the account that all share can be used.
     other = Budget(epsilon=0.5, delta=1e-9, accountant="zcdp")
-    ledger.charge("d", other, what="fit")
+    ledger.charge("d", other, unit=ROW, what="fit")
     rho = 2 * budget.spend + other.spend / 2
     outside += other.delta - other.conversion_delta
     assert ledger.spent("d", delta=1e-8).epsilon == pytest.approx(min(2.5, zcdp.epsilon(rho, 1e-8 - outside)))
     assert ledger.spent("e").runs == 0
     # The delta of thresholds adds up, and cannot be had for less.
     for _ in range(2):
-        ledger.charge("t", Budget(epsilon=0.5, delta=1e-9, thresholds=True), what="fit")
+        ledger.charge("t", Budget(epsilon=0.5, delta=1e-9, thresholds=True), unit=ROW, what="fit")
     assert ledger.spent("t", delta=1.9e-10).epsilon == math.inf > ledger.spent("t", delta=2.1e-10).epsilon
 
 
 def test_one_run_is_worth_what_it_asked(path):
     ledger = DatasetLedger(path)
-    ledger.charge("d", Budget(epsilon=0.7, delta=1e-9, thresholds=True), what="fit")
+    ledger.charge("d", Budget(epsilon=0.7, delta=1e-9, thresholds=True), unit=ROW, what="fit")
     assert ledger.spent("d", delta=1e-9).epsilon <= 0.7
+
+
+def test_only_runs_that_protect_the_same_add_up(path):
+    """Rows and persons, the two relations, and persons by another column: refused, and nothing is charged."""
+    frame = FRAME.with_columns(p=pl.int_range(30) // 3, q=pl.int_range(30) // 2)
+    schema = {**SCHEMA, "undeclared": "drop"}
+    units = [(None, "add-remove"), (None, "replace"), (("p", 2), "add-remove"), (("p", 2), "replace")]
+    units.append((("q", 2), "replace"))
+
+    def fit(name, unit, relation):
+        sf.fit(frame, epsilon=0.1, method="independent", schema=schema, unit=unit, neighbours=relation,
+               ledger=path, dataset=name)  # fmt: skip
+
+    for number, each in enumerate(units):
+        fit(str(number), *each)
+        for other in units:
+            if other != each:
+                with pytest.raises(UsageError, match="do not add up") as refusal:
+                    fit(str(number), *other)
+                assert "another ledger file" in refusal.value.mend
+                assert each[1] in refusal.value.message and other[1] in refusal.value.message
+    fit("4", ("q", 5), "replace")  # the same persons, whatever is kept of them
+    found = {line["dataset"]: line["unit"] for line in DatasetLedger(path).lines()}
+    assert len(DatasetLedger(path).lines()) == len(units) + 1
+    assert found["0"] == {"neighbours": "add-remove", "column": None, "at_most": 1}
+    assert found["4"] == {"neighbours": "replace", "column": "q", "at_most": 5}
+    with pytest.raises(UsageError, match="do not add up"):
+        sf.draft_schema(FRAME, epsilon=0.1, ledger=path, dataset="1")
+
+
+@pytest.mark.parametrize("how", ["option", "block", "method"])
+def test_a_run_without_a_guarantee_is_infinite(path, how, monkeypatch, capsys):
+    def run_void():
+        if how == "method":
+            monkeypatch.setattr("sfumato.synthesizers.independent.Independent.guarantee", "none")
+        with seeded_noise(1) if how == "block" else nullcontext():
+            fitted(path, insecure_noise_seed=1 if how == "option" else None)
+        monkeypatch.undo()
+
+    fitted(path)
+    run_void()
+    ledger = DatasetLedger(path)
+    assert [bool(line["void"]) for line in ledger.lines()] == [False, True]
+    assert ledger.spent("d").epsilon == math.inf
+    assert run(["ledger", "show", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["d"]["epsilon"] == "infinity"
+    ledger.limit("d", epsilon=100, delta=1e-6)
+    with pytest.raises(Overdraft, match="earlier run guarantees nothing"):
+        fitted(path)
+    ledger.limit("e", epsilon=100, delta=1e-6)
+    with pytest.raises(Overdraft, match="this run guarantees nothing"):
+        ledger.charge("e", Budget(epsilon=0.1, delta=1e-9), unit=ROW, what="fit", void="why")
+    assert len(ledger.lines()) == 4
+
+
+@pytest.mark.parametrize("accountant", ["gdp", "zcdp"])
+def test_a_drafted_schema_is_charged_once(path, tmp_path, accountant):
+    """The ledger adds the price of the draft to what the fits spend beyond it, in either currency."""
+    ledger = DatasetLedger(path)
+    frame = pl.DataFrame({"a": ["x", "y", "z"] * 10})
+    draft, _ = sf.draft_schema(frame, epsilon=0.5, ledger=path, dataset="d")
+    (tmp_path / "s.toml").write_text(draft.to_toml())
+
+    def fit(path, schema, dataset="d"):
+        sf.fit(frame, epsilon=1.0, method="independent", schema=schema, accountant=accountant, ledger=path,
+               dataset=dataset)  # fmt: skip
+
+    for schema in (draft, tmp_path / "s.toml"):
+        fit(path, schema)
+    first, *fits = ledger.lines()
+    prior = draft.bought["delta_spent"]
+    asked = Budget(epsilon=1.0, delta=1e-9, accountant=accountant, thresholds=True, prior_delta=prior)
+    own = asked.spend - draft.bought["mu2"]
+    for line in fits:
+        assert line["rho"] == pytest.approx(own / 2) and line["delta"] == 1e-9 - prior < 1e-9
+        assert 0.5 < line["epsilon"] < 1.0
+    spent = ledger.spent("d", delta=1e-8)
+    outside = sum(line["delta_outside"] for line in (first, *fits))
+    assert outside == pytest.approx(3e-9 * 0.101)
+    rho = first["rho"] + own
+    assert spent.epsilon <= zcdp.epsilon(rho, 1e-8 - outside) * (1 + 1e-9)
+    # A ledger that does not hold the draft is charged with the whole.
+    fit(tmp_path / "other", draft)
+    fit(path, draft, "e")
+    for line in (DatasetLedger(tmp_path / "other").lines()[0], ledger.lines()[-1]):
+        assert (line["epsilon"], line["delta"]) == (1.0, 1e-9)
+
+
+def test_deltas_of_limits_and_runs(path):
+    """What is shown without a limit is what the runs were asked for; a limit says when its delta is short."""
+    ledger = DatasetLedger(path)
+    fitted(path, epsilon=0.5, delta=1e-6)
+    spent = ledger.spent("d")
+    assert (spent.epsilon, spent.delta) == (pytest.approx(0.5), 1e-6)
+    fitted(path, epsilon=0.5, delta=1e-5)
+    assert ledger.spent("d").delta == pytest.approx(1.1e-5) and ledger.spent("d").epsilon < 1
+    assert run(["ledger", "limit", str(path), "--dataset", "e", "--epsilon", "3"]) == 0
+    with pytest.raises(Overdraft, match=r"delta = 1e-06.*limit is stated at delta = 1e-08"):
+        fitted(path, "e", delta=1e-6)
+    for _ in range(10):
+        ledger.charge("e", Budget(epsilon=0.1, delta=1e-9, thresholds=True), unit=ROW, what="fit")
+    assert ledger.spent("e").epsilon < 1.0
 
 
 def test_a_limit_refuses_the_run_before_a_row_is_read(path, monkeypatch):
@@ -125,7 +231,7 @@ def test_every_alteration_is_found(path):
     ledger = DatasetLedger(path)
     ledger.limit("d", epsilon=3.0, delta=1e-8)
     for _ in range(3):
-        ledger.charge("d", Budget(epsilon=0.5, delta=1e-9), what="fit")
+        ledger.charge("d", Budget(epsilon=0.5, delta=1e-9), unit=ROW, what="fit")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     forged = []
     for number, line in enumerate(lines):
@@ -152,9 +258,10 @@ def test_two_processes_cannot_both_take_the_last_of_the_budget(path):
         "from sfumato.errors import Overdraft\n"
         "from sfumato.privacy.dataset_ledger import DatasetLedger\n"
         "from sfumato.privacy.filter import Budget\n"
+        "from sfumato.privacy.unit import PrivacyUnit\n"
         "for _ in range(30):\n"
         "    try:\n"
-        "        DatasetLedger(sys.argv[1]).charge('d', Budget(epsilon=0.4, delta=1e-9), what='fit')\n"
+        "        DatasetLedger(sys.argv[1]).charge('d', Budget(epsilon=0.4, delta=1e-9), unit=PrivacyUnit(), what='fit')\n"
         "    except Overdraft:\n"
         "        break\n"
     )
@@ -164,7 +271,7 @@ def test_two_processes_cannot_both_take_the_last_of_the_budget(path):
     assert spent.epsilon <= 2.0
     assert spent.runs == len(ledger.lines()) - 1
     with pytest.raises(Overdraft):
-        ledger.charge("d", Budget(epsilon=0.4, delta=1e-9), what="fit")
+        ledger.charge("d", Budget(epsilon=0.4, delta=1e-9), unit=ROW, what="fit")
 
 
 def test_the_command_line_shows_and_limits(path, capsys):

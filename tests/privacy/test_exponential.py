@@ -4,6 +4,7 @@ variants.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
@@ -93,6 +94,16 @@ def test_weights_are_the_exponential_to_140_bits(rate: Fraction) -> None:
         assert weight >= 1 << 128
 
 
+def test_rates_near_zero_choose_without_looking() -> None:
+    """Below the rates for which the theorem holds, and at 0, scores have no influence at all."""
+    smallest = Fraction(1, 1 << 61)
+    scores = np.array([np.iinfo(np.int64).min, 0, np.iinfo(np.int64).max])
+    for rate in (Fraction(0), smallest / 2, smallest * (1 - Fraction(1, 1 << 30))):
+        assert exponential.probabilities(scores, rate) == [Fraction(1, 3)] * 3
+        assert {exponential.choose(scores, rate) for _ in range(200)} == {0, 1, 2}
+    assert len(set(exponential.probabilities(scores, smallest))) == 3
+
+
 def test_choices_follow_the_exponential_law() -> None:
     check_choices([3, 0, 1, 3, 2, -1], Fraction(1, 2))
     check_choices([0, 1 << 16, 3 << 16], Fraction(1, 1 << 17))
@@ -113,8 +124,8 @@ def test_scores_of_any_size() -> None:
 def test_bad_requests() -> None:
     with pytest.raises(ValueError, match="no candidate"):
         exponential.choose([], Fraction(1))
-    with pytest.raises(ValueError, match="above 0"):
-        exponential.choose([1], Fraction(0))
+    with pytest.raises(ValueError, match="at least 0"):
+        exponential.choose([1], Fraction(-1))
     for scores, rate in (([1.5], Fraction(1)), (np.array([1.0]), Fraction(1)), ([1], 0.5)):
         with pytest.raises(TypeError):
             exponential.choose(scores, rate)  # type: ignore[arg-type]
@@ -202,3 +213,22 @@ def test_a_rank_distance_that_is_too_small_is_noticed(monkeypatch: pytest.Monkey
     monkeypatch.setitem(globals(), "rank_distance", quantile.rank_distance)
     with pytest.raises(AssertionError):
         check_rank_distance(Fraction(1, 4))
+
+
+@pytest.mark.parametrize("rate", [Fraction(0), Fraction(1, 50), Fraction(3, 2), Fraction(1000)])
+@pytest.mark.parametrize("spread", [3, 200, 1 << 40])
+def test_several_choices_are_repeated_choices(rate, spread, monkeypatch):
+    """The same random bits give the same candidates, one after the other, as `choose` among what is left."""
+    scores = np.random.default_rng(7).integers(-spread, spread, size=60)
+    for seed in range(5):
+        monkeypatch.setattr(exponential, "random_below", random.Random(seed).randrange)
+        found = exponential.choose_several(scores, rate, 60)
+        monkeypatch.setattr(exponential, "random_below", random.Random(seed).randrange)
+        left = list(range(60))
+        expected = [left.pop(exponential.choose(scores[left], rate)) for _ in range(60)]
+        assert found == expected
+
+
+def test_no_more_are_chosen_than_there_are():
+    with pytest.raises(ValueError, match="more candidates"):
+        exponential.choose_several(np.zeros(2, dtype=np.int64), Fraction(1), 3)

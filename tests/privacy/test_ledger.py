@@ -22,6 +22,7 @@ from sfumato.domain.codecs import ValuesCodec
 from sfumato.domain.kinds import Categorical
 from sfumato.errors import GuaranteeError, ModelFormatError
 from sfumato.privacy import gdp
+from sfumato.privacy.cost import bounded_range
 from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.ledger import GENESIS, Ledger, total
 from sfumato.privacy.mechanisms.measurement import Measurement
@@ -68,7 +69,8 @@ def test_prices_are_those_of_the_table_of_distances(m):
 
 def spent_ledger(budget, unit):
     """A whole budget: a count, texts, a choice, and tables for what is left. No rows are needed."""
-    held, ledger = PrivacyFilter.open(budget, unit.neighbours), Ledger(unit=unit.describe())
+    held = PrivacyFilter.open(budget, unit.neighbours)
+    ledger = Ledger(unit=unit.describe(), limit=held.bound)
 
     def charge(mechanism):
         held.admit(mechanism.cost(unit))
@@ -121,7 +123,35 @@ def test_privacy_loss_distributions_are_used_for_fixed_schedules_only():
     fixed = bounds(ledger, delta=1e-6, relation="add-remove")
     assert fixed["pld"] < fixed["gdp"] < fixed["zcdp"]
     ledger.adaptive = True
-    assert set(bounds(ledger, delta=1e-6, relation="add-remove")) == {"gdp", "zcdp"}
+    assert set(bounds(ledger, delta=1e-6, relation="add-remove")) == {"gdp"}
+
+
+@pytest.mark.parametrize("accountant", ["gdp", "zcdp"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 8.0, 30.0, 80.0])
+def test_an_adaptive_run_states_the_limit_of_its_filter(accountant, neighbours, epsilon):
+    """What later charges add up to is random, so the sum proves nothing; the limit does."""
+    budget = Budget(epsilon=epsilon, delta=1e-9, accountant=accountant, thresholds=True)
+    unit = PrivacyUnit(neighbours=neighbours)
+    ledger = spent_ledger(budget, unit)
+    other = {"add-remove": "replace", "replace": "add-remove"}[neighbours]
+    summed = ledger.epsilon(1e-9), ledger.epsilon(1e-9, relation=other)
+    del ledger.entries[2:]
+    ledger.adaptive = True
+    assert ledger.epsilon(1e-9) == pytest.approx(budget.effective_epsilon, rel=1e-3)
+    assert ledger.epsilon(1e-9) <= epsilon * (1 + 1e-9)
+    assert ledger.epsilon(1e-9, relation=other) >= summed[1] * (1 - 1e-9)
+    assert summed[0] <= epsilon * (1 + 1e-9)
+    ledger.limit = None
+    assert ledger.epsilon(1e-9) == math.inf
+
+
+def test_prices_under_replace_are_at_most_four_times_those_under_add_remove():
+    """What the statement for the relation that the filter did not watch rests on."""
+    for epsilon in np.geomspace(1e-4, 100, 60):
+        one, two = bounded_range(float(epsilon)), bounded_range(float(2 * epsilon))
+        assert one.mu2 < two.mu2 <= 4 * one.mu2 * (1 + 1e-9)
+        assert one.rho < two.rho <= 4 * one.rho * (1 + 1e-9)
 
 
 def test_totals_are_sums_and_a_ledger_reads_back():

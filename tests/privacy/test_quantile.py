@@ -14,6 +14,12 @@ from sfumato.privacy.quantile import rank_scores
 from sfumato.privacy.unit import PrivacyUnit
 
 
+class Cells:
+    """As many codes as there are counts below; the mechanisms are handed the counts themselves."""
+
+    column, size = "c", 100
+
+
 def _log_ratios(one: np.ndarray, other: np.ndarray, quantile: Fraction, rate: Fraction) -> list[float]:
     pairs = zip(
         probabilities(rank_scores(one, quantile), rate),
@@ -29,7 +35,7 @@ def _log_ratios(one: np.ndarray, other: np.ndarray, quantile: Fraction, rate: Fr
 def test_no_neighbour_moves_the_probabilities_by_more_than_is_charged(quantile, at_most, relation):
     unit = PrivacyUnit(column="person", at_most=at_most) if at_most > 1 else PrivacyUnit()
     rate = Fraction(1, 3)
-    mechanism = Quantile(encoder=None, first=0, quantile=quantile, rate=rate)
+    mechanism = Quantile(encoder=Cells(), first=0, quantile=quantile, rate=rate)
     charged = mechanism.cost(unit).under(relation).epsilon
     rows = [np.array(c, dtype=np.int64) for c in product(range(at_most + 1), repeat=3) if sum(c) <= at_most]
     worst = 0.0
@@ -45,7 +51,7 @@ def test_no_neighbour_moves_the_probabilities_by_more_than_is_charged(quantile, 
 
 def test_the_quantile_is_found_when_the_budget_allows():
     counts = np.full(100, 50, dtype=np.int64)
-    mechanism = Quantile(encoder=None, first=0, quantile=Fraction(1, 4), rate=Fraction(1, 2))
+    mechanism = Quantile(encoder=Cells(), first=0, quantile=Fraction(1, 4), rate=Fraction(1, 2))
     cuts = {int(mechanism.noisy(rank_scores(counts, Fraction(1, 4))).arrays[0][0]) for _ in range(200)}
     # A cut one cell off has a score 200 lower: it is chosen with probability e^-100.
     assert cuts == {24}

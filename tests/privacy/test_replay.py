@@ -39,17 +39,29 @@ PAIRS = worst_neighbours()
 LABELS = [str(i) for i in range(1000)]
 
 
-QUICK = [pair.only("city", "tag", "age", "flag") for pair in PAIRS[::3]]
+QUICK = [pair.only("city", "tag", "age") for pair in PAIRS[::4]]
 MIXED = ["independent", "mst", "independent", "mst", *METHODS]
 
 
-def test_independent_keeps_the_promises_on_the_worst_neighbours():
-    check_synthesizer("independent")
+@pytest.mark.parametrize("place", range(len(PAIRS)), ids=[pair.name for pair in PAIRS])
+def test_the_worst_neighbours(place):
+    pair, method = PAIRS[place], ("independent", "mst")[place % 2]
+    known = {"schema": pair.schema} if place % 3 else {}
+    record_replay(pair.table, pair.neighbour, relation=pair.relation, method=method, **pair.options, **known)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_keeps_the_promises_on_some_of_the_worst_neighbours(method):
     check_synthesizer(method, pairs=QUICK)
+
+
+def test_the_way_of_many_columns_keeps_the_promises(monkeypatch):
+    monkeypatch.setattr("sfumato.synthesizers.adaptive.WIDE", 1)
+    monkeypatch.setattr("sfumato.synthesizers.adaptive.TOLERABLE", 100.0)
+    check_synthesizer("adaptive", pairs=QUICK)
+    pair = PAIRS[0]
+    played = record_replay(pair.table, pair.neighbour, relation=pair.relation, method="adaptive", epsilon=3.0)
+    assert "exponential_mechanism_of_pairs" in {step.mechanism.name for step in played.steps}
 
 
 @pytest.mark.slow
@@ -59,7 +71,7 @@ def test_every_method_keeps_the_promises_on_all_of_the_worst_neighbours(method):
     check_synthesizer(method, pairs=[pair.swapped() for pair in PAIRS], epsilon=5.0)
 
 
-@pytest.mark.parametrize("seed", range(90))
+@pytest.mark.parametrize("seed", range(48))
 def test_random_neighbours(seed):
     drawn = random_pair(seed)
     method = MIXED[seed % len(MIXED)]
@@ -74,13 +86,16 @@ def test_more_random_neighbours(method):
         record_replay(drawn.table, drawn.neighbour, relation=drawn.relation, method=method, **drawn.options)
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
-def test_the_same_rows_as_text(pair):
-    """Cells of text, where types are voted on: both ways round, with and without a schema."""
+@pytest.mark.parametrize("place", range(len(PAIRS)), ids=[pair.name for pair in PAIRS])
+def test_the_same_rows_as_text(place):
+    """Cells of text, where types are voted on: one way round without a schema, the other way with one."""
+    pair = PAIRS[place]
     one, two = pair.as_text()
     chosen = {"relation": pair.relation, "method": "independent", **pair.options}
-    record_replay(one, two, **chosen)
-    record_replay(two, one, schema=pair.schema, **chosen)
+    if place % 2:
+        record_replay(one, two, **chosen)
+    else:
+        record_replay(two, one, schema=pair.schema, **chosen)
 
 
 def write(path, rows):
@@ -89,19 +104,23 @@ def write(path, rows):
     return path
 
 
+TEXT_COLUMNS = {
+    "n": {"type": "float", "decimals": 1, "min": -10, "max": 100, "special_codes": {"foo": ""}},
+    "d": {"type": "datetime", "min": "2000-01-01", "max": "2100-01-01"},
+    "t": {"type": "categorical", "values": ["a", "b"], "nullable": True},
+}
+
+
 @pytest.mark.parametrize("cell", ODD_CELLS)
 def test_one_odd_row_in_a_text_file(cell, tmp_path):
     """A row whose cells are nothing like those of its column, quotes and line breaks included."""
     rows = [[str(i), f"20{i % 10}0-01-0{1 + i % 9}", "ab"[i % 2]] for i in range(30)]
     one = write(tmp_path / "one.csv", rows)
     two = write(tmp_path / "two.csv", [*rows[:15], [cell, cell, cell], *rows[15:]])
-    record_replay(one, two, method="independent")
-    columns = {
-        "n": {"type": "float", "decimals": 1, "min": -10, "max": 100, "special_codes": {"foo": ""}},
-        "d": {"type": "datetime", "min": "2000-01-01", "max": "2100-01-01"},
-        "t": {"type": "categorical", "values": ["a", "b"], "nullable": True},
-    }
-    record_replay(two, one, method="independent", schema={"columns": columns})
+    if ODD_CELLS.index(cell) % 2:
+        record_replay(one, two, method="independent")
+    else:
+        record_replay(two, one, method="independent", schema={"columns": TEXT_COLUMNS})
 
 
 FACTS = [
@@ -128,7 +147,7 @@ texts = st.sampled_from(ODD_CELLS) | st.text(alphabet="0123456789.,:-/eETZ +amp"
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda each: str(each.describe())[:60])
 @given(cells=st.lists(texts, min_size=1, max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_the_code_of_a_row_depends_on_that_row_alone(encoder, cells):
     """Otherwise one row could move all others, and no sensitivity would hold."""
     together = np.asarray(encoder.encode(pl.Series("c", cells, dtype=pl.String)))
@@ -200,7 +219,7 @@ def test_a_limiter_keeps_at_most_m_rows_of_everybody():
 # ---- what the checks see ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon, neighbours", [(0.1, "add-remove"), (10.0, "replace")])
+@pytest.mark.parametrize("epsilon, neighbours", [(1.0, "add-remove"), (10.0, "replace")])
 def test_noise_in_a_fit_is_what_the_ledger_says(epsilon, neighbours):
     """10⁵ draws as they are used, for two noise scales."""
     rng = np.random.default_rng(3)

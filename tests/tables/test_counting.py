@@ -136,6 +136,19 @@ def test_a_source_that_changes_between_passes_is_noticed(remainder):
         counter.marginals([(remainder("a", 5),)])
 
 
+def test_all_pairs_at_once_are_the_tables_of_pairs(remainder):
+    frame = numbers(3000)
+    encoders = [remainder("a", 3), remainder("b", 1), remainder("c", 7), remainder("a", 2)]
+    counter = BlockCounter(Sliced(frame, [900]))
+    found = counter.pair_tables(encoders)
+    ends = np.cumsum([encoder.size for encoder in encoders])
+    blocks = [slice(end - encoder.size, end) for encoder, end in zip(encoders, ends, strict=True)]
+    for (one, i), (two, j) in itertools.permutations(list(zip(encoders, blocks, strict=True)), 2):
+        np.testing.assert_array_equal(found[i, j], brute_force(frame, (one, two)))
+    with pytest.raises(JobError, match="more than memory"):
+        BlockCounter(Sliced(frame, [900]), table_bytes=1000).pair_tables(encoders)
+
+
 def test_codes_of_the_widest_types(remainder):
     frame = numbers(50)
     one, wide, wider = remainder("a", 1), remainder("b", 1 << 16), remainder("c", 300_000)

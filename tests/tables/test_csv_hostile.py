@@ -35,7 +35,7 @@ CASES = {
     "half a UTF-16 character": ("x,y\n1,2\n3".encode("utf-16") + b"\x00", {}, ["UTF-16", "line 3"]),
     "not ASCII": (b"x,y\n1,\xc3\xa9\n", {"encoding": "ascii"}, ["line 2", "ASCII"]),
     "wrong mark": (b"\xef\xbb\xbfx,y\n1,2\n", {"encoding": "latin-1"}, ["byte-order mark of UTF-8"]),
-    "data for a header": (b"39, %b, 77516, 13\n1,2,3,4\n" % SECRET, {}, ["looks like data", "header no"]),
+    "data for a header": (b"39, %b, 77516, 13\n1,2,3,4\n" % SECRET, {}, ["looks like data", "--no-header"]),
     "numbers too long to read": (b"%b,x\n1,2\n" % (b"9" * 5000), {}, ["looks like data"]),
     "repeated letters for a header": (b"p,x,s,p,x,s\np,y,s,p,y,s\n", {}, ["looks like data"]),
     "too few names": (b"1,2\n3,4\n", {"header": "no", "names": ("a",)}, ["1 names", "2 fields"]),

@@ -63,8 +63,9 @@ def test_pandas_comes_in_by_dtype_and_goes_back_alike():
     assert block["I"].to_list() == [1, None, 3, 4, 5, 2**53 + 1]
     assert block["7"].to_list() == [2**63 + i for i in range(ROWS)]
     restored = source.restore(block)
-    expected = frame.reset_index(drop=True).drop(columns=["o", "sp"])
-    pd.testing.assert_frame_equal(restored.drop(columns=["o", "sp"]), expected)
+    expected = frame.reset_index(drop=True).drop(columns=["o", "sp", "iv"])
+    pd.testing.assert_frame_equal(restored.drop(columns=["o", "sp", "iv"]), expected)
+    assert restored["iv"].tolist() == frame["iv"].astype(str).tolist()
     assert restored["o"].dtype == object
     assert any("whole numbers" in note for note in source.notes)
 
@@ -94,10 +95,27 @@ def test_pandas_gets_types_that_hold_what_was_made():
         7: "uint64", "new": "str",
     }  # fmt: skip
     assert restored["i8"].tolist() == [1, 1000]
-    assert list(restored["c"].cat.categories) == ["x", "OTHER"]  # only labels that occur: z stays private
+    assert list(restored["c"].cat.categories) == ["OTHER", "x"]  # only labels that occur: z stays private
     assert list(restored["ci"].cat.categories) == [1, 2]
     assert restored["ci"].cat.ordered
     assert restored["dz"][0] == pd.Timestamp("2020-01-01 12:00", tz="UTC")
+
+
+def test_the_labels_that_a_dtype_lists_make_no_difference():
+    texts = pl.DataFrame({"p": ["b", None, "10", "9"], "q": ["9", "10", "9", None]})
+    for made in (texts, texts.head(2)):
+        found = []
+        for more in ([], ["b", "OTHER"], ["z"] * 3):
+            column = pd.Categorical(["a", *more], ordered=True)
+            frame = pd.DataFrame({"p": column, "q": pd.Categorical([len(more)] * len(column), ordered=True)})
+            found.append(open_source(frame).restore(made))
+            pd.testing.assert_frame_equal(found[-1], found[0])
+            labels = pl.Enum(["a", *sorted(set(more) - {"a"})])
+            typed = pl.DataFrame({"p": ["a"], "q": ["a"]}, schema={"p": labels, "q": labels})
+            restored = open_source(typed).restore(made)
+            assert restored.dtypes == [pl.Enum(made[c].drop_nulls().unique().sort()) for c in "pq"]
+            assert restored.cast(pl.String).equals(made)
+        assert list(found[0]["q"].cat.categories) == [9, 10] and found[0]["q"].cat.ordered
 
 
 def test_pandas_needs_no_pyarrow(monkeypatch):
@@ -118,7 +136,7 @@ def polars_frame() -> pl.DataFrame:
             "s": ["a", "", None],
             "b": [True, False, None],
             "c": pl.Series(["x", "y", None], dtype=pl.Categorical),
-            "e": pl.Series(["x", "y", None], dtype=pl.Enum(["y", "x"])),
+            "e": pl.Series(["x", "y", None], dtype=pl.Enum(["x", "y"])),
             "d": [dt.date(1, 1, 1), dt.date(9999, 12, 31), None],
             "t": pl.Series([1, 2, None]).cast(pl.Datetime("ms", "Asia/Tokyo")),
             "u": pl.Series([1, 2, None]).cast(pl.Duration("ns")),
@@ -167,7 +185,7 @@ def test_polars_gets_types_that_hold_what_was_made():
         "i": (pl.Series([1, 10**6]), pl.Int64),
         "f": (pl.Series([2**53 + 1, 1]), pl.Int64),
         "b": (pl.Series(["yes", "no"]), pl.String),
-        "e": (pl.Series(["x", "OTHER"]), pl.Categorical),
+        "e": (pl.Series(["x", "OTHER"]), pl.Enum(["OTHER", "x"])),
         "d": (pl.Series(["20200101", "x"]), pl.String),
         "w": (pl.Series([dt.datetime(9999, 1, 1), None]), pl.Datetime("us")),
     }

@@ -83,7 +83,7 @@ ledger = _app(
     "Read the ledger file of a data set, and limit what its runs may spend.",
     group=_PREPARE,
     group_commands=Group("Commands"),
-    sort_key=2,
+    sort_key=3,
 )
 for command in (_ledger.show, _ledger.limit):
     ledger.command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from sfumato.cli.console import say, say_json, table
@@ -19,6 +20,7 @@ def show(file: Path, /, *, json: Json = False) -> None:
         The ledger file. With --json every line of it is printed too.
     """
     from sfumato.privacy.dataset_ledger import DatasetLedger
+    from sfumato.privacy.unit import PrivacyUnit
 
     ledger = DatasetLedger(file)
     lines = ledger.lines()
@@ -26,7 +28,13 @@ def show(file: Path, /, *, json: Json = False) -> None:
     spent = {name: ledger.spent(name) for name in names}
     if json:
         totals = {
-            n: {"runs": s.runs, "epsilon": s.epsilon, "delta": s.delta, "limit": s.limit}
+            n: {
+                "runs": s.runs,
+                "unit": s.unit,
+                "epsilon": "infinity" if math.isinf(s.epsilon) else s.epsilon,
+                "delta": s.delta,
+                "limit": s.limit,
+            }
             for n, s in spent.items()
         }
         say_json({"lines": lines, "total": totals})
@@ -37,18 +45,19 @@ def show(file: Path, /, *, json: Json = False) -> None:
                 (
                     name,
                     str(s.runs),
+                    f"{PrivacyUnit(**s.unit)}, {s.unit['neighbours']}" if s.unit else "",
                     f"{s.epsilon:.4g}",
                     f"{s.delta:.3g}",
                     f"{s.limit[0]:g}" if s.limit else "none",
                 )
                 for name, s in spent.items()
             ],
-            header=("data set", "runs", "epsilon", "delta", "limit"),
+            header=("data set", "runs", "protects", "epsilon", "delta", "limit"),
         )
     )
 
 
-def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-9, json: Json = False) -> None:
+def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-8, json: Json = False) -> None:
     """Set what all runs on a data set together may spend; a run beyond it is refused (exit code 1).
 
     Example: sfumato ledger limit budget.jsonl --dataset patients --epsilon 3
@@ -62,7 +71,8 @@ def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-9, j
     epsilon
         Bound on the epsilon of all runs together, past and future.
     delta
-        The delta at which that epsilon is meant.
+        The delta at which that epsilon is meant, at least that of every run. What runs set aside of theirs
+        adds up: the default has room for ten runs with their default, 1e-9.
     """
     from sfumato.privacy.dataset_ledger import DatasetLedger
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from attrs import define
 from cyclopts import Group, Parameter, Token
 
+from sfumato.api import DEFAULT_METHOD
 from sfumato.errors import UsageError
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 @Parameter(name="*")
 @define(kw_only=True)
-class PrivacyOptions:
+class MethodOptions:
     """The guarantee and the method."""
 
     delta: Annotated[float | None, Parameter(group=GUARANTEE)] = None
@@ -171,7 +172,7 @@ class PrivacyOptions:
     noise. Default: 1."""
     accountant: Annotated[Literal["gdp", "zcdp"], Parameter(group=GUARANTEE)] = "gdp"
     "How costs are added up while running: Gaussian DP, or zero-concentrated DP (4 to 7 % more noise)."
-    method: Annotated[str, Parameter(group=METHOD, metavar="NAME")] = "mst"
+    method: Annotated[str, Parameter(group=METHOD, metavar="NAME")] = DEFAULT_METHOD
     "How the table is modelled; `sfumato methods` lists them."
     set: Annotated[tuple[str, ...], Parameter(negative="", metavar="KEY=VALUE", group=METHOD)] = ()
     "An option of the method. May be repeated."
@@ -190,12 +191,27 @@ class PrivacyOptions:
         return {
             "delta": self.delta,
             "method": self.method,
-            "schema": self.schema,
             "unit": None if self.unit is None else (self.unit, self.at_most or 1),
             "neighbours": self.neighbours,
             "options": _settings(self.set),
             "accountant": self.accountant,
         }
+
+
+@Parameter(name="*")
+@define(kw_only=True)
+class PrivacyOptions(MethodOptions):
+    """The guarantee, the method, what is public, and where the run is charged."""
+
+    schema: Annotated[Path | None, Parameter(metavar="FILE", group=METHOD)] = None
+    """What is public about the table (TOML or JSON): types, bounds, categories. Whatever it leaves open is
+    learned from the budget."""
+    ledger: LedgerFile = None
+    dataset: Dataset = None
+
+    def keywords(self) -> dict[str, Any]:
+        """As keyword arguments of `sfumato.fit`."""
+        return {**super().keywords(), "schema": self.schema}
 
 
 def check_ledger(ledger: Path | None, dataset: str | None) -> None:
@@ -237,4 +253,9 @@ def describe_job(job: Job) -> list[str]:
         f"{job.recipe.name} on {job.table.label}: epsilon {budget.epsilon:g}, delta {budget.delta:.3g}, "
         f"{job.unit.neighbours} of {job.unit}",
         f"budget: {shares}",
+        *(
+            ["no schema: types, bounds and categories are learned from the budget (see sfumato schema draft)"]
+            if not job.schema.columns
+            else []
+        ),
     ]

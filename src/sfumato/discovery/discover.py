@@ -4,9 +4,9 @@ The questions, in order, and the shares of the whole budget that each may take (
 to the generator):
 
     types        2 %   one vote a column that the schema does not declare
-    bounds       2 %   numbers and dates without min and max
-    categories   3 %   columns of text, declared open sets, and texts among numbers
-    cells        3 %   numbers and dates with more than 256 possible values
+    bounds       4 %   numbers and dates without min and max
+    categories   9 %   columns of text, declared open sets, and texts among numbers
+    cells        4 %   numbers and dates with more than 256 possible values
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sfumato.domain.stored import Stored
 from sfumato.privacy.curator import Curator
 from sfumato.schema import Schema
 
-SHARES = {"types": 0.02, "bounds": 0.02, "categories": 0.03, "cells": 0.03}
+SHARES = {"types": 0.02, "bounds": 0.04, "categories": 0.09, "cells": 0.04}
 CATEGORIES_AT_MOST = 10_000
 SPECIAL_TEXTS_AT_MOST = 20
 _BALLOTS: dict[str, Ballot] = {"untyped": "text", "string": "text", "float": "float"}

@@ -2,7 +2,8 @@
 privacy.
 
 A bought draft carries its price. Whoever fits with it has that price charged first, so that the stated
-epsilon covers the draft too.
+epsilon covers the draft too. It also names the line of the ledger file where it was charged, if one was, so
+that the ledger does not count it again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sfumato.errors import UsageError
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import total
 from sfumato.privacy.private_table import PrivateTable
+from sfumato.privacy.secure_random import is_secure
 from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.schema import Draft, Schema, draft_public
@@ -45,17 +47,21 @@ def draft_schema(
     private = PrivateTable.open(table, dialect=dialect)
     stored = private.columns
     if epsilon is None:
-        return draft_public([(column.name, column.storage) for column in stored]), ()
+        words = [(each.name, "text" if each.storage == "untyped" else each.storage) for each in stored]
+        return draft_public(words), ()
     unit = PrivacyUnit()
     found_delta = default_delta(None) if delta is None else delta
     budget = Budget(epsilon=epsilon, delta=found_delta, thresholds=True)
     if (ledger is None) != (dataset is None):
         raise UsageError("a persistent ledger needs both its file and the name of the data set")
+    if not is_secure():
+        raise UsageError("a schema file has no place to say that its noise came from a fixed seed")
     private.check_rows()
+    paid = {}
     if ledger is not None and dataset is not None:
         from sfumato.privacy.dataset_ledger import DatasetLedger
 
-        DatasetLedger(ledger).charge(dataset, budget, what="draft schema")
+        paid["run"] = DatasetLedger(ledger).charge(dataset, budget, unit=unit, what="draft schema")
     curator = private.curator(unit=unit, budget=budget, progress=progress)
     charges = curator.ledger
     # The whole budget goes to the three questions whose answers a schema can hold.
@@ -76,6 +82,7 @@ def draft_schema(
         "mu2_replace": replace.mu2,
         "delta_spent": price.delta,
         "delta_spent_replace": replace.delta,
+        **paid,
     }
     columns = tuple(_with_values(column, domain) for column in domain.schema.columns)
     return attrs.evolve(domain.schema, columns=columns, bought=bought, undeclared="error"), domain.notes

@@ -37,6 +37,9 @@ OCCUPIED = 4.5
 """A cell of the public grid holds data when its noisy count exceeds this many noise scales …"""
 ADJACENT = 2.0
 """… and this many when it lies next to one that does: a cell too many there costs little."""
+HIDDEN = 3.5
+"""Where no cell holds data by itself, those 1, 2 or 4 neighbours do that stand out most, by this many noise
+scales."""
 CELLS_AT_MOST = 768
 """Cells of one column after splitting."""
 
@@ -114,6 +117,8 @@ def _extent(counts: npt.NDArray[np.int64], sigma: float) -> tuple[int, int] | No
     """First and last cell that hold data, as far as the noise lets one see."""
     occupied = np.flatnonzero(counts > OCCUPIED * sigma)
     if occupied.size == 0:
+        occupied = _hidden(counts, sigma)
+    if occupied.size == 0:
         return None
     first, last = int(occupied[0]), int(occupied[-1])
     while first > 0 and counts[first - 1] > ADJACENT * sigma:
@@ -124,6 +129,19 @@ def _extent(counts: npt.NDArray[np.int64], sigma: float) -> tuple[int, int] | No
         # Never down to one cell: what is rare next to it would be lost.
         first, last = max(first - 1, 0), min(last + 1, counts.size - 1)
     return first, last
+
+
+def _hidden(counts: npt.NDArray[np.int64], sigma: float) -> npt.NDArray[np.int64]:
+    """The neighbouring cells whose sum stands out most, if it does by HIDDEN noise scales; else none."""
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    best, found = HIDDEN, np.arange(0)
+    for size in (1, 2, 4):
+        if size <= counts.size:
+            scores = (sums[size:] - sums[:-size]) / (sigma * np.sqrt(size))
+            start = int(scores.argmax())
+            if scores[start] > best:
+                best, found = float(scores[start]), np.arange(start, start + size)
+    return found
 
 
 def learn_grids(curator: Curator, columns: Sequence[Measured], *, spend: float) -> list[tuple[int, ...]]:

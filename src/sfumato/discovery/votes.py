@@ -135,10 +135,12 @@ class Verdict:
 def verdict(votes: np.ndarray[Any, np.dtype[np.int64]], sigma: float) -> Verdict:
     """Decide from noisy votes; post-processing.
 
-    A class needs more than three times the noise scale to count at all. Where the noise drowns
-    everything the column is taken as text, which can only become the category OTHER.
+    A class needs more than three times the noise scale to count at all, and one class of a type four times.
+    Where the noise drowns everything the column is taken as text, which can only become the category OTHER.
     """
     noticed = np.where(votes > 3 * sigma, votes, 0)
+    if votes[_INTEGER:_OTHER].max() <= 4 * sigma:
+        return Verdict(kind="text", nullable=bool(noticed[_MISSING]))
     nullable = bool(noticed[_MISSING])
     present = noticed[_INTEGER:]
     half = 0.5 * present.sum()

@@ -84,6 +84,23 @@ def steps(sizes: Sequence[int], graph: Graph) -> list[Step]:
     return order
 
 
+def steps_within(sizes: Sequence[int], graph: Graph, at_most: int) -> list[Step] | None:
+    """An elimination order of `graph` whose maximal cliques have `at_most` cells; None if no rule finds one.
+
+    Much faster than `steps`, which is no worse: the first rule that succeeds settles it, and a rule is given
+    up at the first clique that is too large by itself.
+    """
+    graph = dict(graph)
+    first = _simplicial(graph)
+    if any(weight(neighbours, sizes) * sizes[attribute] > at_most for attribute, neighbours in first):
+        return None
+    for rule in RULES:
+        rest = _greedy(graph, sizes, rule, at_most + 1)
+        if rest is not None and cells_of(sizes, [*first, *rest]) <= at_most:
+            return [*first, *rest]
+    return None
+
+
 def cells_of(sizes: Sequence[int], order: Iterable[Step]) -> int:
     """Cells of the maximal cliques that `order` makes.
 

@@ -94,7 +94,6 @@ def _checked_zeros(sizes: tuple[int, ...], zeros: Iterable[Zero]) -> list[tuple[
     checked = []
     for clique, mask in zeros:
         check_clique(clique)
-        # pyrefly: ignore[unnecessary-type-conversion]
         members = tuple(int(attribute) for attribute in clique)
         array = np.asarray(mask)
         if array.dtype != np.bool_:

@@ -14,7 +14,16 @@ from collections.abc import Iterable, Sequence
 
 from attrs import field, frozen
 
-from sfumato.graphical.elimination import Graph, bits, cells_of, graph_of, is_chordal, steps
+from sfumato.graphical.elimination import (
+    Graph,
+    bits,
+    cells_of,
+    graph_of,
+    is_chordal,
+    parts,
+    steps,
+    steps_within,
+)
 from sfumato.graphical.layout import cell_count
 
 Clique = tuple[int, ...]
@@ -95,19 +104,26 @@ class _Part:
 
 
 class CellCounter:
-    """Cells of a growing set of cliques: `with_clique` asks, `add` decides.
+    """Cells of a growing set of cliques.
 
-    The answers are those of `cells`. Only the parts that a clique touches are looked at, and not even those
-    when it adds no edge, or merely ties together parts of which at most one is not chordal (trees are).
+    `with_clique` and `add` give what `cells` gives. `fits` and `add_within` ask less and are much faster:
+    whether a bound is kept. After `add_within` the count may be above that of `cells`, never below.
+    Only the parts that a clique touches are looked at, and not even those when it adds no edge, or merely
+    ties together parts of which at most one is not chordal (trees are).
     """
 
     def __init__(self, sizes: Sequence[int], cliques: Iterable[Sequence[int]] = ()) -> None:
         self._sizes = check_sizes(sizes)
-        self._parts = {a: _Part({a: 0}, size, True) for a, size in enumerate(self._sizes)}
+        self._parts: dict[int, _Part] = {}
         self._name_of = list(range(len(self._sizes)))
-        self._cells = sum(self._sizes)
-        for clique in cliques:
-            self.add(clique)
+        known = _checked(self._sizes, cliques)
+        for graph in parts(graph_of([*known, *((a,) for a in range(len(self._sizes)))])):
+            order = steps(self._sizes, graph)
+            name = min(graph)
+            self._parts[name] = _Part(graph, cells_of(self._sizes, order), is_chordal(graph, order))
+            for attribute in graph:
+                self._name_of[attribute] = name
+        self._cells = sum(part.cells for part in self._parts.values())
 
     @property
     def cells(self) -> int:
@@ -117,16 +133,30 @@ class CellCounter:
     def with_clique(self, clique: Sequence[int]) -> int:
         """Cells if `clique` were added too; nothing changes."""
         (members,) = _checked(self._sizes, [clique])
-        names = {self._name_of[attribute] for attribute in members}
-        return self._cells + self._grown(members, names)[0]
+        return self._cells + self._grown(members)[0]
+
+    def fits(self, clique: Sequence[int], at_most: int) -> bool:
+        """Whether there would be `at_most` cells if `clique` were added too; nothing changes."""
+        (members,) = _checked(self._sizes, [clique])
+        return self._grown_within(members, at_most) is not None
 
     def add(self, clique: Sequence[int]) -> None:
         """Add `clique` for good."""
         (members,) = _checked(self._sizes, [clique])
+        if members:
+            self._join(members, self._grown(members))
+
+    def add_within(self, clique: Sequence[int], at_most: int) -> bool:
+        """Add `clique` if there are `at_most` cells then; whether it was added."""
+        (members,) = _checked(self._sizes, [clique])
+        found = self._grown_within(members, at_most)
+        if members and found is not None:
+            self._join(members, found)
+        return found is not None
+
+    def _join(self, members: Clique, grown: tuple[int, bool]) -> None:
+        more, chordal = grown
         names = {self._name_of[attribute] for attribute in members}
-        if not names:
-            return
-        more, chordal = self._grown(members, names)
         largest = max(names, key=lambda name: len(self._parts[name].graph))
         graph, count = self._parts[largest].graph, self._parts[largest].cells + more
         for name in names - {largest}:
@@ -139,23 +169,51 @@ class CellCounter:
         self._parts[largest] = _Part(graph, count, chordal)
         self._cells += more
 
-    def _grown(self, clique: Clique, names: set[int]) -> tuple[int, bool]:
-        """Cells that `clique` adds to the parts called `names`, and whether what it makes is chordal."""
-        touched = [self._parts[name] for name in names]
+    def _touched(self, clique: Clique) -> list[_Part]:
+        return [self._parts[name] for name in {self._name_of[attribute] for attribute in clique}]
+
+    def _grown(self, clique: Clique) -> tuple[int, bool]:
+        """Cells that `clique` adds to the parts that it touches, and whether what it makes is chordal."""
+        touched = self._touched(clique)
+        known = self._shortcut(clique, touched)
+        if known is not None:
+            return known
+        merged = _merged(touched, clique)
+        order = steps(self._sizes, merged)
+        return cells_of(self._sizes, order) - sum(part.cells for part in touched), is_chordal(merged, order)
+
+    def _grown_within(self, clique: Clique, at_most: int) -> tuple[int, bool] | None:
+        """The same by the first order that keeps `at_most` cells in all; None if none does."""
+        touched = self._touched(clique)
+        known = self._shortcut(clique, touched)
+        if known is not None:
+            return known if self._cells + known[0] <= at_most else None
+        held = sum(part.cells for part in touched)
+        merged = _merged(touched, clique)
+        order = steps_within(self._sizes, merged, at_most - self._cells + held)
+        if order is None:
+            return None
+        return cells_of(self._sizes, order) - held, is_chordal(merged, order)
+
+    def _shortcut(self, clique: Clique, touched: Sequence[_Part]) -> tuple[int, bool] | None:
+        """The same where it needs no elimination."""
         chordal = all(part.chordal for part in touched)
-        if len(names) <= 1 and all(_is_tied(part.graph, clique) for part in touched):
+        if len(touched) <= 1 and all(_is_tied(part.graph, clique) for part in touched):
             return 0, chordal
-        if len(names) == len(set(clique)) and sum(not part.chordal for part in touched) <= 1:
+        if len(touched) == len(set(clique)) and sum(not part.chordal for part in touched) <= 1:
             # The clique meets each part in one attribute: it becomes a clique of the tree as it stands,
             # and what was a clique on its own no longer is.
             alone = sum(part.cells for part in touched if len(part.graph) == 1)
             return cell_count(self._sizes, clique) - alone, chordal
-        merged: Graph = {}
-        for part in touched:
-            merged.update(part.graph)
-        _tie(merged, clique)
-        order = steps(self._sizes, merged)
-        return cells_of(self._sizes, order) - sum(part.cells for part in touched), is_chordal(merged, order)
+        return None
+
+
+def _merged(touched: Iterable[_Part], clique: Clique) -> Graph:
+    graph: Graph = {}
+    for part in touched:
+        graph.update(part.graph)
+    _tie(graph, clique)
+    return graph
 
 
 def _tie(graph: Graph, clique: Clique) -> None:
@@ -170,7 +228,6 @@ def _is_tied(graph: Graph, clique: Clique) -> bool:
 
 def check_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     """`sizes` as a tuple of Python integers; ValueError when one is below 1."""
-    # pyrefly: ignore[unnecessary-type-conversion]
     counts = tuple(int(size) for size in sizes)
     for attribute, size in enumerate(counts):
         if size < 1:
@@ -181,7 +238,6 @@ def check_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 def _checked(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> list[Clique]:
     checked = []
     for clique in cliques:
-        # pyrefly: ignore[unnecessary-type-conversion]
         members = tuple(int(attribute) for attribute in clique)
         for attribute in members:
             if not 0 <= attribute < len(sizes):

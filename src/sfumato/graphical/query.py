@@ -23,7 +23,6 @@ Table = tuple[tuple[int, ...], np.ndarray]
 
 def checked(sizes: Sequence[int], clique: Sequence[int], max_cells: int) -> Clique:
     """`clique` as a tuple; ValueError for unknown or repeated attributes and for too many cells."""
-    # pyrefly: ignore[unnecessary-type-conversion]
     wanted = tuple(int(attribute) for attribute in clique)
     if len(set(wanted)) != len(wanted) or not all(0 <= attribute < len(sizes) for attribute in wanted):
         raise ValueError(f"clique {wanted} must name distinct attributes below {len(sizes)}")

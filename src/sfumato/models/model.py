@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from sfumato.domain.codecs import Codec
 from sfumato.domain.kinds.identifier import Id
@@ -32,7 +32,7 @@ CHUNK = 1 << 18
 """Rows that are drawn and decoded at a time."""
 
 
-@frozen(kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False, repr=False)
 class Model:
     """What a fit returns. It cannot be unfitted, and nothing in it is private."""
 
@@ -50,13 +50,20 @@ class Model:
     notes: tuple[str, ...] = ()
     void: str = ""
     """Why nothing is guaranteed (noise from a fixed seed), when that is so."""
-    restore: Any = field(default=None, repr=False)
+    restore: Any = None
     """How to hand rows back in the caller's own kind; not saved."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # `restore` knows the types of the caller's frame, labels of categories among them: it stays here.
+        # `restore` needs the caller's own library: it stays here.
         facts = {each.name: getattr(self, each.name) for each in attrs.fields(Model)}
         return _rebuild, ({**facts, "restore": None},)
+
+    def __repr__(self) -> str:
+        statement = self.statement
+        return (
+            f"Model(method={self.method!r}, rows={self.rows}, columns={len(self.schema.columns)}, "
+            f"epsilon={statement.epsilon:.6g}, delta={statement.delta:.3g}, unit={statement.unit!r})"
+        )
 
     @property
     def statement(self) -> Statement:
@@ -176,6 +183,7 @@ class Model:
                 # The same generator state for each chunk: keys stay distinct over the whole run.
                 own = np.random.default_rng(seeds[facts.name])
                 series = facts.generate(rows, own, start, text=spelled)
+            series = series if text else stored.like(series, facts)
             columns.append(series.alias(facts.name))
         return pl.DataFrame(columns)
 

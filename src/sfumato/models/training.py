@@ -16,7 +16,7 @@ from sfumato.domain.stored import Stored
 from sfumato.errors import Overdraft, UsageError
 from sfumato.models.model import Model, check_key_spaces, check_rows
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.filter import NOISELESS, Accountant, Budget, PrivacyFilter, check_epsilon
+from sfumato.privacy.filter import NOISELESS, Accountant, Budget, PrivacyFilter, check_epsilon, check_scale
 from sfumato.privacy.mechanisms.prior import PriorRelease
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import default_delta
@@ -96,38 +96,35 @@ def prepare(
         check_rows(rows)
     recipe = make_recipe(method, options)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
-    if accountant not in ("gdp", "zcdp"):
-        raise UsageError(f"there is no accountant {accountant!r}", mend="known: gdp, zcdp")
-    chosen: Accountant = "gdp" if accountant == "gdp" else "zcdp"
+    chosen = accountant_of(accountant)
     found_delta = default_delta(facts.rows_at_most) if delta is None else delta
-    privacy_unit = _unit(facts, unit, neighbours)
+    privacy_unit = unit_of(facts, unit, neighbours)
     prior = price_of_schema(facts, privacy_unit)
-    Budget(epsilon=epsilon, delta=found_delta, accountant=chosen)
+    check_scale(Budget(epsilon=epsilon, delta=found_delta, accountant=chosen), privacy_unit)
 
     private = PrivateTable.open(table, dialect=dialect, allow_empty=allow_empty)
     stored = private.columns
     private.check_types(facts)
     if schema is not None:
-        stored = _agree(facts, stored)
+        stored = _agree(facts, stored, privacy_unit)
         facts = private.as_stored(facts)
-    facts = _with_unit(facts, stored, privacy_unit, private.label)
+    facts = with_unit(facts, stored, privacy_unit, private.label)
     decimal = dialect.decimal if dialect else "."
     facts = _with_decimal_mark(facts, stored, decimal)
     if rows is not None:
         check_key_spaces(facts, rows)
     if (check := getattr(recipe, "check_columns", None)) is not None:
         check(_modelled(facts, stored))
-    undeclared = len(facts.columns) < len(stored)
-    thresholds = undeclared or any(getattr(column, "open_set", False) for column in facts.columns)
-    budget = Budget(
-        epsilon=float(epsilon),
+    budget = budget_of(
+        facts,
+        epsilon=epsilon,
         delta=found_delta,
         accountant=chosen,
-        thresholds=thresholds,
-        prior_delta=0.0 if prior is None else prior.cost(privacy_unit).under(privacy_unit.neighbours).delta,
+        unit=privacy_unit,
+        undeclared=len(facts.columns) < len(stored),
     )
     if prior is not None:
-        _check_prior(prior, budget, privacy_unit)
+        check_prior(prior, budget, privacy_unit)
     return Job(
         table=private,
         recipe=recipe,
@@ -139,7 +136,28 @@ def prepare(
     )
 
 
-def _check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
+def accountant_of(name: str) -> Accountant:
+    """The accountant of that name, or UsageError."""
+    if name not in ("gdp", "zcdp"):
+        raise UsageError(f"there is no accountant {name!r}", mend="known: gdp, zcdp")
+    return "gdp" if name == "gdp" else "zcdp"
+
+
+def budget_of(
+    schema: Schema, *, epsilon: float, delta: float, accountant: Accountant, unit: PrivacyUnit, undeclared: bool
+) -> Budget:
+    """What may be spent, with what thresholds and an earlier purchase set aside."""
+    prior = price_of_schema(schema, unit)
+    return Budget(
+        epsilon=float(epsilon),
+        delta=delta,
+        accountant=accountant,
+        thresholds=undeclared or any(getattr(column, "open_set", False) for column in schema.columns),
+        prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
+    )
+
+
+def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
     """Overdraft, before anything is charged, when the schema's price leaves too little for the run."""
     left = PrivacyFilter.open(budget, unit.neighbours)
     price = left.price(prior.cost(unit).under(unit.neighbours))
@@ -151,21 +169,37 @@ def _check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None
         )
 
 
-def _unit(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None) -> PrivacyUnit:
+def unit_of(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None) -> PrivacyUnit:
+    """The unit of privacy that the caller, or else the schema, states."""
     relation = neighbours or schema.neighbours
     if relation not in RELATIONS:
         raise UsageError(f"neighbours must be one of {', '.join(RELATIONS)}, not {relation!r}")
     stated = (schema.unit.column, schema.unit.at_most) if schema.unit else (None, 1)
-    column, at_most = unit or stated
+    column, at_most = stated if unit is None else _pair(unit)
     return PrivacyUnit(neighbours=relation, column=column, at_most=at_most)
 
 
-def _agree(schema: Schema, stored: tuple[Stored, ...]) -> tuple[Stored, ...]:
-    """Columns to use: the declared ones, and under `undeclared = "draft"` the others too."""
-    schema.check_columns([column.name for column in stored])
-    declared = {column.name for column in schema.columns}
+def _pair(unit: Any) -> tuple[str, int]:
+    """The column of persons and the rows kept of each; UsageError for anything else."""
+    if isinstance(unit, tuple | list) and len(unit) == 2:
+        column, at_most = unit
+        if isinstance(column, str) and isinstance(at_most, int) and not isinstance(at_most, bool):
+            return column, at_most
+    raise UsageError(
+        "unit must be a pair: the column that tells persons apart, and how many rows of each are kept",
+        mend='for example unit=("patient", 1); leave it out to protect single rows',
+    )
+
+
+def _agree(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit) -> tuple[Stored, ...]:
+    """Columns to use: the declared ones, the one that tells persons apart, and under `undeclared = "draft"`
+    all others too.
+    """
+    known = {column.name for column in schema.columns}
+    known |= {schema.unit.column} if schema.unit else set()
+    schema.check_columns([each.name for each in stored if each.name in known or each.name != unit.column])
     if schema.undeclared == "drop":
-        return tuple(column for column in stored if column.name in declared)
+        return tuple(each for each in stored if each.name in known or each.name == unit.column)
     return stored
 
 
@@ -175,7 +209,7 @@ def _modelled(schema: Schema, stored: Sequence[Stored]) -> list[str]:
     return [column.name for column in stored if column.name not in apart]
 
 
-def _with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, label: str) -> Schema:
+def with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, label: str) -> Schema:
     """The schema with the column of persons as an identifier: it is made anew, never modelled."""
     if unit.column is None:
         return schema
@@ -204,6 +238,22 @@ def _with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> S
         return attrs.evolve(column, decimal=mark, special_codes=again)
 
     return attrs.evolve(schema, columns=tuple(spelled(column) for column in schema.columns))
+
+
+def charge(job: Job, ledger: Path | str, dataset: str) -> None:
+    """Charge the whole budget of `job` in a ledger file, but for a drafted schema that is paid there."""
+    from sfumato.privacy.dataset_ledger import DatasetLedger
+
+    prior = price_of_schema(job.schema, job.unit)
+    DatasetLedger(ledger).charge(
+        dataset,
+        job.budget,
+        unit=job.unit,
+        what=f"fit {job.recipe.name}",
+        void="a method without a guarantee" if job.recipe.guarantee == "none" else "",
+        paid=None if prior is None else prior.cost(job.unit).under(job.unit.neighbours),
+        paid_by=str((job.schema.bought or {}).get("run", "")),
+    )
 
 
 def train(

@@ -50,7 +50,10 @@ def verify(model: Model) -> Verification:
     except Exception:
         # The file may come from anybody: whatever the run stumbles over, it is not the run that was recorded.
         raise GuaranteeError("the recorded run cannot be repeated from its released answers") from None
-    if len(curator.ledger) != len(model.ledger) or curator.ledger.adaptive != model.ledger.adaptive:
+    if len(curator.ledger) != len(model.ledger) or (curator.ledger.adaptive, curator.ledger.limit) != (
+        model.ledger.adaptive,
+        model.ledger.limit,
+    ):
         raise GuaranteeError("the ledger records other charges than this method makes")
     if domain.schema.to_dict() != model.schema.to_dict() or [c.state() for c in domain.codecs] != [
         c.state() for c in model.codecs

@@ -62,3 +62,17 @@ def bounded_range(epsilon: float) -> Price:
     return Price(
         shape="bounded-range", mu2=gdp.mu_of_bounded_range(epsilon) ** 2, rho=epsilon**2 / 8, epsilon=epsilon
     )
+
+
+def repeated(price: Price, times: int) -> Price:
+    """The price of `times` mechanisms of one price, chosen one after the other.
+
+    Ranges of log-probability ratios add up, and so do mu², rho and delta.
+    """
+    return Price(
+        shape=price.shape,
+        mu2=times * price.mu2,
+        rho=times * price.rho,
+        delta=times * price.delta,
+        epsilon=times * price.epsilon,
+    )

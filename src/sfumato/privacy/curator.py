@@ -28,10 +28,12 @@ from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
+from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
 from sfumato.privacy.quantile import rank_distance
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
+from sfumato.privacy.wide_gaussian import LARGEST
 
 SEEDED = "the noise came from a fixed seed: not private against anyone who knows the seed"
 
@@ -40,6 +42,8 @@ class Countable(Protocol):
     """What a table engine offers: exact counts, for the curator alone."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]: ...
+
+    def pair_tables(self, encoders: Sequence[Encoder]) -> Counts: ...
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
@@ -50,6 +54,7 @@ class _Remembering:
     def __init__(self, rows: Countable) -> None:
         self._memo: dict[str, Counts] = {}
         self.marginals = rows.marginals
+        self.pair_tables = rows.pair_tables
         self.value_counts = rows.value_counts
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
@@ -95,6 +100,7 @@ class Curator:
         self.unit = unit
         self.filter = budget
         self.ledger = ledger
+        ledger.limit = budget.bound
         self.transcript: list[Answer] = []
         self.remarks: list[str] = []
         self.void = ""
@@ -136,7 +142,7 @@ class Curator:
         """Noise scale at which `tables` tables together cost at most `spend`."""
         _check_spend(spend)
         distance2 = self.unit.table_l2_squared(self.filter.relation)
-        return quantise_sigma(math.sqrt(tables * distance2 / spend))
+        return _scale(math.sqrt(tables * distance2 / spend))
 
     def measure(self, cliques: Sequence[Clique], *, spend: float, purpose: str) -> Noisy:
         """Noisy counts of `cliques`, all at the same noise scale, for at most `spend`."""
@@ -154,7 +160,7 @@ class Curator:
             return Noisy(tables=(), sigma=0.0)
         _check_spend(spend)
         distance2 = self.unit.table_l2_squared(self.filter.relation)
-        sigma = quantise_sigma(math.sqrt(distance2 * inverse_squares(scales) / spend))
+        sigma = _scale(math.sqrt(distance2 * inverse_squares(scales) / spend), widest=max(scales))
         measurement = Measurement(cliques=tuple(cliques), sigma=sigma, scales=tuple(scales))
         answer = self.release(measurement, purpose=purpose)
         sigmas = tuple(float(each) for each in measurement.sigmas)
@@ -166,14 +172,14 @@ class Curator:
         """Noisy L1 errors of all candidates of `scores`, in records, and their noise scale."""
         _check_spend(spend)
         distance = self.unit.score(self.filter.relation)
-        sigma = quantise_sigma(distance * math.sqrt(len(scores.cliques) / spend))
+        sigma = _scale(distance * math.sqrt(len(scores.cliques) / spend), widest=Fraction(FIXED_POINT))
         answer = self.release(NoisyErrors(scores=scores, sigma=sigma), purpose=purpose)
         return answer.arrays[0] / FIXED_POINT, float(sigma)
 
     def total(self, *, spend: float) -> tuple[int, float]:
         """Noisy row count and its noise scale."""
         _check_spend(spend)
-        sigma = quantise_sigma(self.unit.total / math.sqrt(spend))
+        sigma = _scale(self.unit.total / math.sqrt(spend))
         answer = self.release(Total(sigma=sigma), purpose="row count")
         return int(answer.arrays[0][0]), float(sigma)
 
@@ -189,6 +195,7 @@ class Curator:
         """Texts of open categories: the public ones, and those whose noisy count passes the threshold."""
         if not columns:
             return []
+        _check_spend(delta)
         selection = PartitionSelection.calibrated(
             columns=columns,
             public_values=public_values,
@@ -210,6 +217,36 @@ class Curator:
         rate = Fraction(math.floor(epsilon / (2 * self.unit.score(self.filter.relation)) * 2**40), 2**40)
         selection = Selection(scores=scores, among=tuple(np.asarray(among).tolist()), rate=rate)
         return int(self.release(selection, purpose=purpose).arrays[0][0])
+
+    def top_pairs(
+        self,
+        encoders: Sequence[Encoder],
+        *,
+        shares: Sequence[npt.ArrayLike],
+        total: float,
+        count: int,
+        per_cell: int,
+        spend: float,
+        purpose: str,
+    ) -> list[tuple[int, int]]:
+        """`count` pairs of `encoders` that depend on each other most, by the exponential mechanism.
+
+        shares: public one-way marginals; total: public number of rows; per_cell: records that a pair's score
+        is lowered by for each cell of its table.
+        """
+        _check_spend(spend)
+        epsilon = self.filter.selection_epsilon(spend / count)
+        rate = Fraction(math.floor(epsilon / (2 * self.unit.score(self.filter.relation)) * 2**40), 2**40)
+        mechanism = TopPairs(
+            encoders=tuple(encoders),
+            shares=tuple(shares),
+            total=total,
+            per_cell=per_cell,
+            count=count,
+            rate=rate,
+        )
+        found = self.release(mechanism, purpose=purpose).arrays[0]
+        return [mechanism.pair(int(code)) for code in found]
 
     def quantile(
         self, encoder: Encoder, *, first: int, quantile: Fraction, spend: float, purpose: str
@@ -242,6 +279,17 @@ def _check_spend(spend: float) -> None:
         )
 
 
+def _scale(sigma: float, *, widest: Fraction = Fraction(1)) -> Fraction:
+    """A noise scale that can be drawn, also `widest` times as wide; Overdraft where there is none."""
+    found = quantise_sigma(sigma)
+    if found * widest > LARGEST:
+        raise Overdraft(
+            "a mechanism is given so little of the privacy budget that its noise is out of range",
+            mend="ask for a larger epsilon, or keep fewer rows of a person",
+        )
+    return found
+
+
 class ReplayCurator(Curator):
     """Answers from a transcript, without any rows; every question must be the recorded one."""
 
@@ -272,6 +320,9 @@ class ReplayMismatch(Exception):
 
 class _NoRows:
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
+        raise AssertionError("a replay has no rows")
+
+    def pair_tables(self, encoders: Sequence[Encoder]) -> Counts:
         raise AssertionError("a replay has no rows")
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:

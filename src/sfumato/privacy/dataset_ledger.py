@@ -5,6 +5,8 @@ One JSON object a line, hash-chained. A line is written and flushed to disk unde
 before the run starts, so that a killed run stays charged and two runs at a time cannot both take the
 last of the budget. A half-written last line belongs to a run that never started and is cut away. The
 ledger ties charges to a name, not to a file: nothing in it depends on the rows.
+
+Only what protects the same unit under the same relation adds up: a run of another kind is refused.
 """
 
 from __future__ import annotations
@@ -12,23 +14,33 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import math
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import attrs
 from attrs import frozen
 
-from sfumato.errors import InputError, Overdraft, UsageError
-from sfumato.privacy import gdp, zcdp
+from sfumato.errors import InputError, UsageError
+from sfumato.privacy import secure_random
+from sfumato.privacy.charge import Charge, check_limit, check_unit, composed
+from sfumato.privacy.cost import Price
 from sfumato.privacy.filter import Budget, check_delta, check_epsilon
 from sfumato.privacy.ledger import GENESIS
+from sfumato.privacy.unit import PrivacyUnit
 
 _EVERY = {"kind", "dataset", "epsilon", "delta", "previous", "hash"}
-FIELDS = {"limit": _EVERY, "run": _EVERY | {"what", "delta_outside", "mu2", "rho"}}
+FIELDS = {
+    "limit": _EVERY,
+    "run": _EVERY | {"what", "unit", "void", "delta_outside", "mu2", "rho"},
+}
 """What a line holds, by kind."""
+SEEDED = "noise from a fixed seed"
+
+START = b'{"dataset"'
+"""How every line starts, since keys are sorted."""
 
 
 @frozen(kw_only=True)
@@ -36,8 +48,10 @@ class Spent:
     """What all runs on one data set add up to."""
 
     runs: int
+    unit: dict[str, Any] | None
+    """What the runs protect (see `PrivacyUnit.describe`); None before the first."""
     epsilon: float
-    """Composed over all runs, at `delta`."""
+    """Composed over all runs, at `delta`; infinite once a run guarantees nothing."""
     delta: float
     limit: tuple[float, float] | None
     """(epsilon, delta) that must not be exceeded, if one was set."""
@@ -57,44 +71,56 @@ class DatasetLedger:
             self._check_name(dataset)
             append({"kind": "limit", "dataset": dataset, "epsilon": epsilon, "delta": delta}, lines)
 
-    def charge(self, dataset: str, budget: Budget, *, what: str) -> None:
-        """Charge a run before it starts; Overdraft if the data set's limit does not cover it."""
-        self._check_name(dataset)
-        line = {
-            "kind": "run",
-            "dataset": dataset,
-            "what": what,
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "delta_outside": budget.delta - budget.conversion_delta,
-            "mu2": budget.spend if budget.accountant == "gdp" else None,
-            "rho": budget.spend / 2,
-        }
-        with self._locked() as (lines, append):
-            limit = _limit(lines, dataset)
-            if limit is not None:
-                after = _compose([*lines, line], dataset, limit[1])
-                if math.isinf(after):
-                    raise Overdraft(
-                        f"data set {dataset!r}: its limit is stated at delta = {limit[1]:.3g}, which is less "
-                        "than the runs keep for thresholds alone",
-                        mend="set the limit at a larger --delta",
-                    )
-                if not after <= limit[0] * (1 + 1e-9):
-                    raise Overdraft(
-                        f"data set {dataset!r}: with this run all runs would spend epsilon = {after:.4g} "
-                        f"at delta = {limit[1]:.3g}, and the limit is {limit[0]:g}",
-                        mend="ask for a smaller epsilon, or draw rows from a model that is paid for",
-                    )
-            append(line, lines)
+    def charge(
+        self,
+        dataset: str,
+        budget: Budget,
+        *,
+        unit: PrivacyUnit,
+        what: str,
+        void: str = "",
+        paid: Price | None = None,
+        paid_by: str = "",
+    ) -> str:
+        """Charge a run before it starts, and return the hash of its line.
 
-    def spent(self, dataset: str, *, delta: float = 1e-9) -> Spent:
-        """The composed cost of all runs so far (delta: the limit's, where one is set)."""
+        `void` says why the run guarantees nothing, if so: it counts as infinite. `paid` is the part of the
+        budget that the run with the hash `paid_by` has bought; it is not charged again where the ledger holds
+        that run. UsageError when the runs on the data set protect something else; Overdraft when its limit
+        does not cover the run.
+        """
+        self._check_name(dataset)
+        if not void and not secure_random.is_secure():
+            void = SEEDED
+        with self._locked() as (lines, append):
+            runs = _runs(lines, dataset)
+            held = any(run["hash"] == paid_by for run in runs)
+            label = f"data set {dataset!r}"
+            charge = Charge.of(budget, paid=paid if held else None)
+            line = {
+                "kind": "run",
+                "dataset": dataset,
+                "what": what,
+                "unit": unit.describe(),
+                "void": void,
+                **attrs.asdict(charge),
+            }
+            check_unit(runs, unit, label=label)
+            check_limit([*runs, line], _limit(lines, dataset), label=label)
+            return append(line, lines)
+
+    def spent(self, dataset: str, *, delta: float | None = None) -> Spent:
+        """The composed cost of all runs so far.
+
+        At the delta of the limit where one is set, else at `delta`, else at the sum of the deltas of the
+        runs.
+        """
         with self._locked(create=False) as (lines, _):
-            limit = _limit(lines, dataset)
-            runs = sum(line["kind"] == "run" and line["dataset"] == dataset for line in lines)
-            at = limit[1] if limit else delta
-            return Spent(runs=runs, epsilon=_compose(lines, dataset, at), delta=at, limit=limit)
+            limit, runs = _limit(lines, dataset), _runs(lines, dataset)
+            at = sum(run["delta"] for run in runs) if delta is None else delta
+            at = limit[1] if limit else at
+            unit = runs[0]["unit"] if runs else None
+            return Spent(runs=len(runs), unit=unit, epsilon=composed(runs, at), delta=at, limit=limit)
 
     def lines(self) -> list[dict[str, Any]]:
         """All lines, checked."""
@@ -119,11 +145,19 @@ class DatasetLedger:
                 content += chunk
             whole = content.rfind(b"\n") + 1
             lines = _parse(content[:whole], path)
+            torn = content[whole:]
+            if not (torn.startswith(START) or START.startswith(torn)):
+                # What a killed run left behind is cut away; anything else may be somebody's only copy.
+                raise InputError(
+                    f"{path} is not a ledger", mend="give another file, or one that does not exist"
+                )
 
-            def append(line: dict[str, Any], before: list[dict[str, Any]]) -> None:
+            def append(line: dict[str, Any], before: list[dict[str, Any]]) -> str:
                 body = {**line, "previous": before[-1]["hash"] if before else GENESIS}
-                text = json.dumps({**body, "hash": _hash(body)}, sort_keys=True) + "\n"
+                found = _hash(body)
+                text = json.dumps({**body, "hash": found}, sort_keys=True) + "\n"
                 _write(handle, whole, text.encode(), path)
+                return found
 
             yield lines, append
         finally:
@@ -171,15 +205,5 @@ def _limit(lines: list[dict[str, Any]], dataset: str) -> tuple[float, float] | N
     return (found[-1]["epsilon"], found[-1]["delta"]) if found else None
 
 
-def _compose(lines: list[dict[str, Any]], dataset: str, delta: float) -> float:
-    runs = [line for line in lines if line["kind"] == "run" and line["dataset"] == dataset]
-    if not runs:
-        return 0.0
-    rest = delta - sum(line["delta_outside"] for line in runs)
-    basic = sum(line["epsilon"] for line in runs)
-    bounds = [basic] if sum(line["delta"] for line in runs) <= delta else []
-    if rest > 0:
-        bounds.append(zcdp.epsilon(sum(line["rho"] for line in runs), rest))
-        if all(line["mu2"] is not None for line in runs):
-            bounds.append(gdp.epsilon(math.sqrt(sum(line["mu2"] for line in runs)), rest))
-    return min(bounds, default=math.inf)
+def _runs(lines: list[dict[str, Any]], dataset: str) -> list[dict[str, Any]]:
+    return [line for line in lines if line["kind"] == "run" and line["dataset"] == dataset]

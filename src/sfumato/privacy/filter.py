@@ -16,7 +16,8 @@ from attrs import define, frozen
 from sfumato.errors import Overdraft, UsageError
 from sfumato.privacy import gdp, zcdp
 from sfumato.privacy.cost import Cost, Price
-from sfumato.privacy.unit import Relation
+from sfumato.privacy.ledger import Limit
+from sfumato.privacy.unit import PrivacyUnit, Relation
 
 Accountant = Literal["gdp", "zcdp"]
 THRESHOLD_SHARE = 0.10
@@ -24,9 +25,17 @@ THRESHOLD_SHARE = 0.10
 NUMERIC_SHARE = 0.001
 """Share of delta kept for the distance of the noise tables to the ideal law."""
 
-NOISELESS = 100.0
+ROUNDING = 1 + 1e-12
+"""Sums of floating-point prices may exceed the limit by so much."""
+NOISELESS = 50.0
 """Largest epsilon that noise is calibrated to. There the noise is a fraction of one record, and e^epsilon
 times the distance of the noise tables to the ideal law is still far below any delta in use."""
+
+WIDEST = 2.0**28
+"""Largest noise scale, in records, of one question that takes the whole budget. Samplers reach 2**45, so that
+questions may have a share of 2**-34."""
+DISTANCE_AT_MOST = 2.0**-200
+"""Total variation distance of all noise of a run to the ideal law; the tables are far below it."""
 
 
 @frozen(kw_only=True)
@@ -95,6 +104,15 @@ def check_delta(delta: float) -> None:
         raise UsageError(f"delta must lie between 1e-30 and 1, not {delta}")
 
 
+def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
+    """UsageError when the noise that `unit` needs at this budget is beyond what a run can divide and draw."""
+    if unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2:
+        raise UsageError(
+            f"epsilon = {budget.epsilon:g} is too small where up to {unit.at_most} rows of a person are kept",
+            mend="keep fewer rows of each person, or ask for a larger epsilon",
+        )
+
+
 @define(kw_only=True)
 class PrivacyFilter:
     """Running totals against a Budget, under one neighbouring relation."""
@@ -110,6 +128,15 @@ class PrivacyFilter:
     def open(cls, budget: Budget, relation: Relation) -> PrivacyFilter:
         """A filter with nothing spent."""
         return cls(budget=budget, relation=relation, limit=budget.spend)
+
+    @property
+    def bound(self) -> Limit:
+        """What can never be exceeded, whatever is asked."""
+        return Limit(
+            accountant=self.budget.accountant,
+            spend=self.limit * ROUNDING,
+            delta=self.budget.threshold_delta * ROUNDING,
+        )
 
     @property
     def left(self) -> float:
@@ -143,8 +170,9 @@ class PrivacyFilter:
         distance = self.distance + cost.distance
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
-            spent <= self.limit * (1 + 1e-9)
-            and delta <= self.budget.threshold_delta * (1 + 1e-9)
+            spent <= self.limit * ROUNDING
+            and delta <= self.budget.threshold_delta * ROUNDING
+            and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
         ):
             raise Overdraft(

@@ -68,7 +68,6 @@ def mu(epsilon: float, delta: float) -> float:
 def mu_of_pure(epsilon: float) -> float:
     """mu of any epsilon-DP mechanism: 2 Φ⁻¹(e^ε / (1 + e^ε)), rounded up. Randomised response needs it."""
     _check_epsilon(epsilon)
-    # pyrefly: ignore[untyped-import]
     from scipy.special import erfinv, ndtri_exp
 
     if epsilon < 1:
@@ -91,7 +90,6 @@ def mu_of_bounded_range(epsilon: float) -> float:
 def bounded_range_of_mu(mu: float) -> float:
     """Largest epsilon with `mu_of_bounded_range(epsilon)` ≤ mu, rounded down: 2 log(Φ(mu/2) / Φ(-mu/2))."""
     _check_mu(mu)
-    # pyrefly: ignore[untyped-import]
     from scipy.special import log_ndtr
 
     if mu < 1:
@@ -103,7 +101,6 @@ def bounded_range_of_mu(mu: float) -> float:
 
 def _log_delta(mu: float, epsilon: float) -> float:
     """Upper bound on the logarithm of delta, for mu > 0."""
-    # pyrefly: ignore[untyped-import]
     from scipy.special import erfcx, ndtr
 
     if math.isinf(mu):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import attrs
 from attrs import define, field, frozen
 
 from sfumato.errors import ModelFormatError
@@ -52,6 +53,17 @@ class Entry:
         return {**self._body(), "hash": self.hash}
 
 
+@frozen(kw_only=True)
+class Limit:
+    """What the filter of a run never lets pass: the bound that holds for adaptively chosen charges."""
+
+    accountant: str
+    spend: float
+    """Σ mu² (gdp) or 2 Σ rho (zcdp), under the relation of the unit."""
+    delta: float
+    """Delta that thresholds may take."""
+
+
 @define
 class Ledger:
     """All charges of one run, in order. Iterable."""
@@ -60,6 +72,8 @@ class Ledger:
     """The privacy unit, in public form."""
     adaptive: bool = False
     """Whether noise scales were chosen after looking at earlier answers; rules out PLD composition."""
+    limit: Limit | None = None
+    """The filter's limit; set by the curator."""
     entries: list[Entry] = field(factory=list)
 
     def append(self, *, mechanism: str, purpose: str, parameters: dict[str, Any], cost: Cost) -> Entry:
@@ -86,13 +100,15 @@ class Ledger:
         return {
             "unit": self.unit,
             "adaptive": self.adaptive,
+            "limit": None if self.limit is None else attrs.asdict(self.limit),
             "entries": [entry.state() for entry in self.entries],
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Ledger:
         """Read back `state`; ModelFormatError names the first entry whose chain is broken."""
-        ledger = cls(unit=dict(state["unit"]), adaptive=bool(state["adaptive"]))
+        limit = None if state["limit"] is None else Limit(**state["limit"])
+        ledger = cls(unit=dict(state["unit"]), adaptive=bool(state["adaptive"]), limit=limit)
         for number, item in enumerate(state["entries"]):
             entry = ledger.append(
                 mechanism=item["mechanism"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sfumato.domain.stored import Stored
+from sfumato.domain.stored import NARROW, Stored
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.ledger import Ledger
@@ -36,6 +36,7 @@ class PrivateTable:
                 name=each.name,
                 storage=_storage(source, each.storage),
                 timezone=getattr(each.dtype, "time_zone", None),
+                dtype=str(each.dtype) if str(each.dtype) in NARROW else "",
             )
             for each in source.columns
         )

@@ -1,19 +1,29 @@
 """What the charges of a ledger add up to, in the words that are printed.
 
-Every bound is valid and the smallest is reported: Gaussian-DP and zCDP hold for adaptively chosen
-mechanisms; privacy-loss distributions are used only when the schedule was fixed beforehand.
+Where the schedule was fixed beforehand, so that the sum of the charges is a public number, it is
+converted by Gaussian DP, zCDP and privacy-loss distributions, each of them valid, and the smallest
+epsilon is reported.
+
+Where later charges depend on earlier answers the sum is random, and what is proven is the filter's
+limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
+converted. For the relation that the filter did not watch: under add-remove every price is at most that
+under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
+those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
+range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
+stopped the run.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
-from sfumato.privacy.filter import numeric_delta
+from sfumato.privacy.filter import DISTANCE_AT_MOST, numeric_delta
 from sfumato.privacy.ledger import Ledger, total
 from sfumato.privacy.unit import RELATIONS, Relation
 
@@ -34,29 +44,18 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         return {"none": math.inf}
     if price.mu2 == 0:
         return {"gdp": 0.0}
+    if ledger.adaptive:
+        return _at_limit(ledger, delta=delta, relation=relation)
     distance = sum(entry.cost.distance for entry in ledger)
 
     def settle(convert: Any) -> float:
-        # The delta for the noise tables depends on epsilon: two rounds from an upper bound are enough.
-        slack, epsilon = 0.0, math.inf
-        for _ in range(3):
-            rest = delta - price.delta - slack
-            if rest <= 0:
-                return math.inf
-            epsilon = convert(rest)
-            fresh = numeric_delta(distance, epsilon)
-            if fresh <= slack:
-                break
-            slack = 2 * fresh
-        else:
-            return math.inf
-        return epsilon
+        return _settled(convert, delta - price.delta, distance)
 
     found = {
         "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
         "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
     }
-    if pld and not ledger.adaptive and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
+    if pld and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
         prices = [entry.cost.under(relation) for entry in ledger]
         ranges: dict[float, int] = {}
         for item in prices:
@@ -65,6 +64,36 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
         found["pld"] = settle(lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), rest))
     return found
+
+
+def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
+    """What the filter's limit proves, whatever the charges add up to."""
+    limit = ledger.limit
+    if limit is None:
+        return {"none": math.inf}
+    wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
+    spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
+    if limit.accountant == "gdp":
+        found = _settled(lambda rest: gdp.epsilon(math.sqrt(spend), rest), delta - outside, DISTANCE_AT_MOST)
+    else:
+        found = _settled(lambda rest: zcdp.epsilon(spend / 2, rest), delta - outside, DISTANCE_AT_MOST)
+    return {limit.accountant: found}
+
+
+def _settled(convert: Callable[[float], float], delta: float, distance: float) -> float:
+    """Epsilon from `delta`, of which a part covers the distance of the noise tables to the ideal law:
+    that part depends on epsilon, and few rounds from below are enough.
+    """
+    slack = 0.0
+    for _ in range(3):
+        if delta - slack <= 0:
+            return math.inf
+        epsilon = convert(delta - slack)
+        fresh = numeric_delta(distance, epsilon)
+        if fresh <= slack:
+            return epsilon
+        slack = 2 * fresh
+    return math.inf
 
 
 @lru_cache(maxsize=256)

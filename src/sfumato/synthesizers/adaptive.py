@@ -25,16 +25,18 @@ from attrs import field, frozen
 from sfumato.discovery.discover import Domain
 from sfumato.domain.views import Coarse
 from sfumato.errors import UsageError
-from sfumato.graphical import GraphicalModel, Measurement, fit
+from sfumato.graphical import CellCounter, GraphicalModel, Measurement, fit
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.mechanisms.selection import ErrorScores
+from sfumato.synthesizers.dry_run import cells_of, typical_sigma
 from sfumato.synthesizers.estimates import expected_counts
 from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import OneWay, measure_one_way
+from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.schedule import Schedule, groups_that_fit
-from sfumato.synthesizers.structure import Candidate, Choice, choose, scales_of
+from sfumato.synthesizers.structure import MEAN_ABSOLUTE, Candidate, Choice, choose, scales_of
 from sfumato.synthesizers.workload import Clique, Workload, importance_of, sets_of
 
 Floats = npt.NDArray[np.float64]
@@ -51,6 +53,13 @@ HOPELESS = 1e8
 """Noise of scores, in records, at which none is asked for."""
 LIKELY = 1_000
 """Candidates with the largest errors, among which the search chooses."""
+WIDE = 150
+"""Columns beyond which noise on the score of every pair would drown them all: the most dependent pairs are
+then chosen one after another, without scores."""
+WIDE_SCORES = 0.25
+"""Share for that, in what is left after the one-way marginals."""
+TOLERABLE = 0.02
+"""Share of the rows by which a chosen pair may miss the best one; settles how many are chosen."""
 LARGEST_CANDIDATE = 20_000
 """Cells of the largest triple that is considered."""
 
@@ -104,28 +113,60 @@ class Adaptive:
         if value is not None and value < 1:
             raise ValueError(f"{attribute.name} must be at least 1")
 
-    def split(self) -> dict[str, float]:
-        rest = 1 - ROW_COUNT - ONE_WAY
+    def split(self, columns: int) -> dict[str, float]:
+        if columns < 2:
+            return {"row count": ROW_COUNT, "one-way marginals": 1 - ROW_COUNT}
+        # Few columns have few pairs: a table of any kind gets as much.
+        one_way = max(ONE_WAY, 1 / (columns + 1))
+        rest = 1 - ROW_COUNT - one_way
         return {
             "row count": ROW_COUNT,
-            "one-way marginals": ONE_WAY,
+            "one-way marginals": one_way,
             "error scores": 0.07 * rest,
             "marginals": 0.93 * rest,
         }
 
+    def outlook(self, scene: Scene) -> Outlook:
+        """What will be measured, for a plan."""
+        columns = len(scene.codecs)
+        split = self.split(columns)
+        schedule = self.schedule(scene.signal, [codec.size for codec in scene.codecs])
+        if columns < 2:
+            return tree_outlook(split, scene)
+        return Outlook(
+            one_way=split["one-way marginals"],
+            relations=split["marginals"],
+            max_cells=schedule.max_cells,
+            fits=1 + len(schedule.shares) * SWEEPS[0] / SWEEPS[1],
+            candidates=len(scene.distances) + (len(schedule.shares) - 1) * schedule.triples_at_most,
+            model=lambda: cells_of(
+                scene, schedule, one_way=split["one-way marginals"], scored=columns <= WIDE,
+                budget=(split["error scores"] + split["marginals"]) * scene.budget,
+            ),
+        )  # fmt: skip
+
+    def schedule(self, signal: float, sizes: Sequence[int]) -> Schedule:
+        """Rounds, shares and caps for a table of this signal, whose columns have so many codes."""
+        return Schedule.of(
+            signal=signal,
+            groups_at_most=groups_that_fit(sizes),
+            rounds=self.rounds,
+            max_cells=self.max_cells,
+            group=self.group,
+        )
+
     def learn(self, curator: Curator, domain: Domain) -> MarginalGenerator:
         curator.ledger.adaptive = True
-        codecs, budget, split = domain.codecs, curator.left, self.split()
+        codecs, budget, split = domain.codecs, curator.left, self.split(len(domain.codecs))
         goal = self._goal([codec.column for codec in codecs])
-        if len(codecs) < 2:
-            ones = measure_one_way(curator, codecs, spend=0.99 * budget, total_spend=0.01 * budget)
-            return MarginalGenerator.independent(total=ones.total, counts=ones.counts)
         ones = measure_one_way(
             curator,
             codecs,
             spend=split["one-way marginals"] * budget,
             total_spend=split["row count"] * budget,
         )
+        if len(codecs) < 2:
+            return MarginalGenerator.independent(total=ones.total, counts=ones.counts)
         return _Run(self, curator, domain, ones, budget, goal).learn()
 
     def check_columns(self, names: Sequence[str]) -> None:
@@ -166,14 +207,9 @@ class _Run:
     ) -> None:
         self.curator, self.ones, self.goal = curator, ones, goal
         self.distance = float(np.sqrt(curator.unit.table_l2_squared(curator.filter.relation)))
-        self.plan = Schedule.of(
-            signal=float(ones.total * np.sqrt(budget) / self.distance),
-            groups_at_most=groups_that_fit([codec.size for codec in domain.codecs]),
-            rounds=recipe.rounds,
-            max_cells=recipe.max_cells,
-            group=recipe.group,
-        )
-        sigma = self.distance * np.sqrt(1.3 * len(domain.codecs) / (0.8 * budget))
+        signal = float(ones.total * np.sqrt(budget) / self.distance)
+        self.plan = recipe.schedule(signal, [codec.size for codec in domain.codecs])
+        sigma = typical_sigma(len(domain.codecs), budget=budget, distance=self.distance)
         self.groups = [
             group_codes(codec, counts, least=self.plan.group * sigma, at_most=self.plan.groups_at_most)
             for codec, counts in zip(domain.codecs, ones.counts, strict=True)
@@ -189,6 +225,7 @@ class _Run:
         self.known: list[Measurement] = [self._one_way(i) for i in range(len(self.views))]
         self.measured: list[Clique] = []
         self.promise: dict[Clique, float] = {}
+        self.wide = len(self.views) > WIDE
 
     def _one_way(self, i: int) -> Measurement:
         members = np.bincount(self.groups[i], minlength=self.sizes[i])
@@ -200,7 +237,11 @@ class _Run:
         budget = self.curator.left
         for number, (scores, tables) in enumerate(self.plan.shares):
             last = number == len(self.plan.shares) - 1
-            choice = self._choose(model, number, scores * budget, tables * budget)
+            if self.wide and number == 0:
+                scores, tables = WIDE_SCORES, scores + tables - WIDE_SCORES
+                choice = self._choose_pairs(scores * budget)
+            else:
+                choice = self._choose(model, number, scores * budget, tables * budget)
             if not choice.cliques and self.measured:
                 choice = Choice(tuple(self.measured), scales_of([self._importance(c) for c in self.measured]))
                 if not last:
@@ -233,6 +274,30 @@ class _Run:
             max_cells=max(self.plan.max_cells, sum(self.sizes)),
         )
 
+    def _choose_pairs(self, spend: float) -> Choice:
+        """Round 1 of many columns: the pairs that depend on each other most, as far as they can be told."""
+        columns = len(self.views)
+        pairs = columns * (columns - 1) // 2
+        # A choice misses the best score by about log(pairs) noise scales of sqrt(count / spend).
+        count = spend * (TOLERABLE * self.ones.total / (self.distance * np.log(pairs))) ** 2
+        count = int(min(count, 2 * columns, pairs))
+        if count < 1:
+            return Choice((), ())
+        sigma = self.distance * np.sqrt(count / spend)
+        found = self.curator.top_pairs(
+            self.views,
+            shares=self.coarse,
+            total=self.ones.total,
+            count=count,
+            per_cell=int(MEAN_ABSOLUTE * sigma),
+            spend=spend,
+            purpose="dependent pairs",
+        )
+        counter = CellCounter(self.sizes)
+        chosen = [pair for pair in found if counter.add_within(pair, self.plan.cells_in(0))]
+        self.promise = dict.fromkeys(chosen, 1.0)
+        return Choice(tuple(chosen), scales_of([self._importance(pair) for pair in chosen]))
+
     def _choose(self, model: GraphicalModel, number: int, scores: float, tables: float) -> Choice:
         cliques = self._candidates(number)
         if not cliques or self.distance * np.sqrt(len(cliques) / scores) > HOPELESS:
@@ -261,34 +326,44 @@ class _Run:
         )  # fmt: skip
 
     def _candidates(self, number: int) -> list[Clique]:
+        if self.wide:
+            return self._close()
         pairs = self.goal.pairs()
         pairs = [clique for clique in pairs if self._cells(clique) <= self.plan.max_cells]
         if number == 0:
             return pairs
-        triples = self._triples()
-        return [*pairs, *triples]
+        return [*pairs, *self._promising(self.goal.triples())]
 
-    def _triples(self) -> list[Clique]:
-        """Triples worth a look: those whose pairs depend on each other most."""
-        sizes, promise = self.sizes, self.promise
-        cells = {
-            (a, b, c): sizes[a] * sizes[b] * sizes[c]
-            for a, b, c in combinations(range(len(sizes)), 3)
-            if sizes[a] * sizes[b] * sizes[c] <= LARGEST_CANDIDATE
-        }
-        related = {
-            clique: sum(promise.get(pair, 0.0) for pair in combinations(clique, 2))
-            for clique in self.goal.triples(cells)
-        }
-        kept, held = [], 0
-        for clique in sorted(related, key=lambda clique: (-related[clique], clique)):
+    def _close(self) -> list[Clique]:
+        """Of many columns: pairs and triples that hang together by pairs already chosen."""
+        near: dict[int, set[int]] = {}
+        for a, b in self.promise:
+            near.setdefault(a, set()).add(b)
+            near.setdefault(b, set()).add(a)
+        corners = {tuple(sorted((a, b, c))) for b, ends in near.items() for a, c in combinations(ends, 2)}
+        wanted = self._promising(sorted(corners))
+        sides = {pair for clique in wanted for pair in combinations(clique, 2)}
+        triples = wanted if max(self.goal.ways) >= 3 else []
+        return [*sorted(sides | set(self.promise)), *triples]
+
+    def _promising(self, triples: Sequence[Clique]) -> list[Clique]:
+        """Triples worth a look: those whose pairs depend on each other most, within a number of cells."""
+        if not triples:
+            return []
+        columns = len(self.sizes)
+        promise = np.zeros((columns, columns))
+        for (a, b), error in self.promise.items():
+            promise[a, b] = error
+        a, b, c = np.array(triples).T
+        related = promise[a, b] + promise[a, c] + promise[b, c]
+        cells = np.prod(np.array(self.sizes, dtype=np.float64)[np.array(triples)], axis=1)
+        kept, held = [], 0.0
+        for i in np.argsort(-related, kind="stable").tolist():
             if len(kept) >= self.plan.triples_at_most:
                 break
-            # pyrefly: ignore[bad-index]
-            if held + cells[clique] <= self.plan.candidate_cells:
-                kept.append(clique)
-                # pyrefly: ignore[bad-index]
-                held += cells[clique]
+            if cells[i] <= LARGEST_CANDIDATE and held + cells[i] <= self.plan.candidate_cells:
+                kept.append(triples[i])
+                held += cells[i]
         return sorted(kept)
 
     def _measure(self, choice: Choice, spend: float) -> None:

@@ -61,7 +61,9 @@ class Aim:
         if not 0 < value < np.inf:
             raise ValueError("max_size and max_cells must be finite and above 0")
 
-    def split(self) -> dict[str, float]:
+    def split(self, columns: int) -> dict[str, float]:
+        if columns < 2:
+            return {"row count": 0.01, "one-way marginals": 0.99}
         rest = 0.99 * 15 / 16
         return {
             "row count": 0.01,
@@ -72,16 +74,15 @@ class Aim:
 
     def learn(self, curator: Curator, domain: Domain) -> MarginalGenerator:
         curator.ledger.adaptive = True
-        codecs, budget, split = domain.codecs, curator.left, self.split()
-        if len(codecs) < 2:
-            ones = measure_one_way(curator, codecs, spend=0.99 * budget, total_spend=0.01 * budget)
-            return MarginalGenerator.independent(total=ones.total, counts=ones.counts)
+        codecs, budget, split = domain.codecs, curator.left, self.split(len(domain.codecs))
         ones = measure_one_way(
             curator,
             codecs,
             spend=split["one-way marginals"] * budget,
             total_spend=split["row count"] * budget,
         )
+        if len(codecs) < 2:
+            return MarginalGenerator.independent(total=ones.total, counts=ones.counts)
         return _Run(self, curator, codecs, ones, 0.99 * budget).learn()
 
 
@@ -158,10 +159,9 @@ class _Run:
 
     def _small(self, model: GraphicalModel, used: float) -> npt.NDArray[np.int64]:
         """Candidates with which the model stays within its share of the memory, or does not grow."""
-        limit = self.max_bytes * min(used, 1.0)
+        limit = int(self.max_bytes * min(used, 1.0)) // BYTES
         fits = [
-            model.tree.home(clique) is not None or BYTES * self.counter.with_clique(clique) <= limit
-            for clique in self.cliques
+            model.tree.home(clique) is not None or self.counter.fits(clique, limit) for clique in self.cliques
         ]
         return np.flatnonzero(fits)
 

@@ -2,11 +2,12 @@
 
 Two steps. First the ends: declared bounds are often far wider than the data, and the noise of many empty
 cells adds up to people of 120 years. Cells beyond the outermost window of 1, 2, 4, … cells whose sum stands
-out of the noise, and what adjoins it, are taken as empty. Then a tree: the known number of rows is
-handed down from the whole to halves, quarters, … Where the two halves of a stretch differ from an even
-spread by less than the noise, rows are spread evenly over the width of the stretch; otherwise as
-measured. The result is nonnegative and has the known sum. It is averaged over several positions of the
-tree, so that no edge of a half shows.
+out of the noise, and what adjoins it, are taken as empty, or as a tail that fades. What stands out is decided
+for all windows together, and the more cells would widen the range the clearer they must be. Then a tree: the
+known number of rows is handed down from the whole to halves, quarters, … Where the two halves of a stretch
+differ from an even spread by less than the noise, rows are spread evenly over the width of the stretch;
+otherwise as measured. The result is nonnegative and has the known sum. It is averaged over several positions
+of the tree, so that no edge of a half shows.
 
 This is Haar thresholding (Donoho, Johnstone 1994; Coifman, Donoho 1995) of a density on cells of unequal
 width, in the multiplicative form of Willett, Nowak 2003, "Platelets", section II.
@@ -14,49 +15,116 @@ width, in the multiplicative form of Willett, Nowak 2003, "Platelets", section I
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-SEEN = 4.0
-"""A window holds rows when its sum exceeds this many standard deviations of its noise."""
-ADJOINING, ADJOINING_FAR = 1.0, 2.5
-"""… and so many when it adjoins one that does, for windows of up to 2 cells and for wider ones."""
+FALSE_ALARM = 1e-3
+"""A window holds rows when its sum is so large that noise alone shows one such in this share of columns, at
+most."""
+HIDDEN = 0.5
+"""… and where there is none, the one window that stands out most does, at this share."""
+ADJOINING = 0.16
+"""Cells that adjoin cells with rows are added at this level: one noise scale …"""
+WIDENING = 0.03
+"""… or, if smaller, at this level divided by the square of the factor by which they widen the range: that of
+the number of cells or, if larger, the number of times they double the width."""
+COARSE = 0.25
+"""A cell beyond the ends is coarse when it would widen the range by more than this share."""
+FADING = 1 / 3
+"""A tail is expected to hold this share of the rows of the stretch before it, of half its width."""
+PROLONGED = 2
+"""Coarse cells that a tail goes on for, at most."""
 UNEVEN = 2.0
 """Two halves differ when they do so by this many standard deviations of the noise."""
 POSITIONS = 8
 """Positions of the tree that are averaged."""
 
 
-def support(counts: Floats, sigma: float) -> slice:
+def support(counts: Floats, widths: Floats, *, sigma: float) -> slice:
     """The cells between the outermost ones that hold rows; all cells when none is seen to."""
-    last, first = _last_seen(counts, sigma), _last_seen(counts[::-1], sigma)
-    if last is None or first is None:
+    sums, spans = (np.concatenate([[0.0], np.cumsum(each)]) for each in (counts, widths))
+    found = _seen(sums, sigma)
+    if found is None:
         return slice(0, counts.size)
-    # Where only a wide window stands out, its far end is met first from either side.
-    low, high = sorted((counts.size - 1 - first, last))
-    return slice(low, high + 1)
+    low, high = found
+    while True:
+        held = high - low, spans[high] - spans[low]
+        above = _adjoining(sums[high:] - sums[high], spans[high:] - spans[high], held, sigma)
+        below = _adjoining(sums[low] - sums[low::-1], spans[low] - spans[low::-1], held, sigma)
+        if above == below == 0:
+            return slice(low, high)
+        low, high = low - below, high + above
 
 
-def _last_seen(counts: Floats, sigma: float) -> int | None:
-    """Where the last window starts that stands out; from there on as long as the next one adjoins."""
-    sums = np.concatenate([[0.0], np.cumsum(counts)])
-    widths = 1 << np.arange(counts.size.bit_length())
-    starts = []
-    for width in widths:
-        seen = np.flatnonzero(sums[width:] - sums[:-width] > SEEN * sigma * np.sqrt(width))
-        starts += [int(seen[-1])] if seen.size else []
-    if not starts:
+def _seen(sums: Floats, sigma: float) -> tuple[int, int] | None:
+    """Ends of what the windows that stand out of the noise have in common with their neighbours: from the
+    last cell of the first one to the first cell of the last one.
+    """
+    size = sums.size - 1
+    sizes = (1 << np.arange(size.bit_length())).tolist()
+    scores = [(sums[step:] - sums[:-step]) / (sigma * np.sqrt(step)) for step in sizes]
+    tested = sum(each.size for each in scores)
+    most = max(each.max() for each in scores)
+    if most <= _quantile(HIDDEN / tested):
         return None
-    end, adjoins = max(starts) + 1, True
-    while adjoins:
-        ahead = widths[widths <= counts.size - end]
-        least = np.where(ahead <= 2, ADJOINING, ADJOINING_FAR) * sigma * np.sqrt(ahead)
-        adjoining = np.flatnonzero(sums[end + ahead] - sums[end] > least)
-        adjoins = adjoining.size > 0
-        end += int(ahead[adjoining[0]]) if adjoins else 0
-    return end - 1
+    least = min(_quantile(FALSE_ALARM / tested), most)
+    seen = [(np.flatnonzero(each >= least), step) for each, step in zip(scores, sizes, strict=True)]
+    first = min(int(starts[0]) + step - 1 for starts, step in seen if starts.size)
+    last = max(int(starts[-1]) for starts, _ in seen if starts.size)
+    # Where only wide windows stand out, the far end of one is met first from either side.
+    return min(first, last), max(first, last) + 1
+
+
+def _adjoining(sums: Floats, spans: Floats, held: tuple[int, float], sigma: float) -> int:
+    """How many cells are added next to those held, given as their number and their width together.
+
+    `sums` and `spans` are cumulative, away from there.
+    """
+    cells, span = held
+    ahead = 1
+    while ahead < sums.size:
+        wider = spans[ahead] / span
+        factor = max(ahead / cells, min(wider, np.log2(1 + wider)))
+        if sums[ahead] > _quantile(min(ADJOINING, WIDENING / factor**2)) * sigma * np.sqrt(ahead):
+            return ahead
+        ahead *= 2
+    return 0
+
+
+def prolong(found: Floats, counts: Floats, widths: Floats, kept: slice, *, sigma: float) -> Floats:
+    """`found`, which is zero outside `kept`, with tails in the coarse cells next to it that allow for them.
+
+    Far out cells are as wide as all before them, and a tail that fades into the noise does not end where it
+    is seen last. A cell is expected to hold a share of what the stretch before it holds, give or take as
+    much; its count corrects this. Where the count is too low for that the end is sharp.
+    """
+    above = _prolong(found, counts, widths, kept, sigma)
+    mirrored = slice(counts.size - kept.stop, counts.size - kept.start)
+    below = _prolong(found[::-1], counts[::-1], widths[::-1], mirrored, sigma)[::-1]
+    return np.maximum(above, below)
+
+
+def _prolong(found: Floats, counts: Floats, widths: Floats, kept: slice, sigma: float) -> Floats:
+    found, ends = found.copy(), np.cumsum(widths)
+    for cell in range(kept.stop, min(kept.stop + PROLONGED, found.size)):
+        if widths[cell] < COARSE * widths[kept.start : cell].sum():
+            break
+        before = np.interp(ends[cell - 1] - widths[cell] / 2, ends, np.cumsum(found))
+        expected = FADING * (found[:cell].sum() - before)
+        if counts[cell] < expected - UNEVEN * sigma:
+            break
+        trust = expected**2 / (expected**2 + sigma**2)
+        found[cell] = max(0.0, trust * counts[cell] + (1 - trust) * expected)
+    return found
+
+
+def _quantile(level: float) -> float:
+    """The number of standard deviations that normal noise exceeds with probability `level`."""
+    return -NormalDist().inv_cdf(max(level, 1e-300))
 
 
 def denoise(counts: Floats, widths: Floats, *, sigma: float, total: float) -> Floats:

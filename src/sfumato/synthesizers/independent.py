@@ -26,11 +26,11 @@ class Independent:
     summary: ClassVar[str] = "one-way marginals only; columns are drawn independently"
     guarantee: ClassVar[str] = "(epsilon, delta)"
 
-    def split(self) -> dict[str, float]:
+    def split(self, columns: int) -> dict[str, float]:
         return {"row count": 0.01, "one-way marginals": 0.99}
 
     def learn(self, curator: Curator, domain: Domain) -> MarginalGenerator:
-        budget, split = curator.left, self.split()
+        budget, split = curator.left, self.split(len(domain.codecs))
         ones = measure_one_way(
             curator,
             domain.codecs,

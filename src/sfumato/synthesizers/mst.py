@@ -39,23 +39,24 @@ class Mst:
     rare: float = field(default=3.0, validator=ge(0.0))
     """Values expected fewer than this many noise scales of a pair measurement are joined."""
 
-    def split(self) -> dict[str, float]:
+    def split(self, columns: int) -> dict[str, float]:
+        if columns < 2:
+            return {"row count": 0.01, "one-way marginals": 0.99}
+        if columns == 2:
+            return {"row count": 0.01, "one-way marginals": 0.495, "two-way marginals": 0.495}
         return {"row count": 0.01, "one-way marginals": 0.33, "tree": 0.33, "two-way marginals": 0.33}
 
     def learn(self, curator: Curator, domain: Domain) -> MarginalGenerator:
         codecs = domain.codecs
-        budget, split = curator.left, self.split()
-        if len(codecs) < 2:
-            ones = measure_one_way(
-                curator, codecs, spend=0.99 * budget, total_spend=split["row count"] * budget
-            )
-            return MarginalGenerator.independent(total=ones.total, counts=ones.counts)
+        budget, split = curator.left, self.split(len(codecs))
         ones = measure_one_way(
             curator,
             codecs,
             spend=split["one-way marginals"] * budget,
             total_spend=split["row count"] * budget,
         )
+        if len(codecs) < 2:
+            return MarginalGenerator.independent(total=ones.total, counts=ones.counts)
         edges = len(codecs) - 1
         sigma = float(curator.sigma_for(split["two-way marginals"] * budget, tables=edges))
         groups = [
@@ -76,7 +77,9 @@ class Mst:
         part = np.arange(len(codecs))
         ends = np.array(pairs)
         tree: list[tuple[int, int]] = []
-        for _ in range(edges):
+        if len(pairs) == 1:
+            tree = pairs
+        for _ in range(edges - len(tree)):
             joining = np.flatnonzero(part[ends[:, 0]] != part[ends[:, 1]])
             chosen = curator.select(
                 scores, among=joining, spend=split["tree"] * budget / edges, purpose="tree of pairs"

@@ -12,12 +12,14 @@ from attrs import frozen
 
 from sfumato.domain.codecs import Codec, GridCodec, ValuesCodec
 from sfumato.privacy.curator import Curator
-from sfumato.synthesizers.histogram import denoise, support
+from sfumato.synthesizers.histogram import denoise, prolong, support
 
 Floats = npt.NDArray[np.float64]
 
-SEEN = 2.0
+SEEN = 3.0
 """Missing cells, or others, are seen when their count exceeds this many noise scales."""
+LEAST = 1e-9
+"""Share of the rows in all cells of a column together that are taken as empty, at most."""
 
 
 @frozen(kw_only=True)
@@ -94,18 +96,25 @@ def expected_counts(codec: Codec, noisy: Floats, *, sigma: float, total: float) 
     if not isinstance(codec, GridCodec):
         return project_to_simplex(noisy, inside, allowed) * (total / inside)
     cells = codec.atoms + np.flatnonzero(allowed[codec.atoms :])
-    cells = cells[support(noisy[cells], sigma)]
+    widths = codec.widths[cells - codec.atoms].astype(np.float64)
+    kept = support(noisy[cells], widths, sigma=sigma)
     atoms = np.flatnonzero(allowed[: codec.atoms])
     # The sum of the cells is as uncertain as all of them together, so it gives way first.
-    parts = np.append(noisy[atoms], noisy[cells].sum())
-    cells_each = np.append(np.ones(atoms.size), cells.size)
+    parts = np.append(noisy[atoms], noisy[cells[kept]].sum())
+    cells_each = np.append(np.ones(atoms.size), cells[kept].size)
     parts = np.maximum(parts - (parts.sum() - inside) * cells_each / cells_each.sum(), 0.0)
     parts *= total / parts.sum()
     found = np.zeros_like(noisy)
     found[atoms] = parts[:-1]
-    widths = codec.widths[cells - codec.atoms].astype(np.float64)
-    found[cells] = denoise(noisy[cells], widths, sigma=sigma * total / inside, total=parts[-1])
-    return found
+    if parts[-1] > 0:
+        held, noise = np.zeros(cells.size), sigma * total / inside
+        held[kept] = denoise(noisy[cells[kept]], widths[kept], sigma=noise, total=parts[-1])
+        held = prolong(held, noisy[cells], widths, kept, sigma=noise)
+        found[cells] = held * (parts[-1] / held.sum())
+    # No cell is impossible, so that rows can be drawn given any value.
+    possible = codec.atoms + np.flatnonzero(codec.allowed[codec.atoms :])
+    found[possible] = np.maximum(found[possible], LEAST * total / possible.size)
+    return found * (total / found.sum())
 
 
 def project_to_simplex(values: Floats, total: float, allowed: npt.NDArray[np.bool_]) -> Floats:

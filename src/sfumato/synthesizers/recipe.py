@@ -61,8 +61,11 @@ class Recipe(Protocol):
         """Spend what the curator's filter has left and return a generator."""
         ...
 
-    def split(self) -> dict[str, float]:
-        """How the budget left after discovery is divided, by purpose; sums to 1."""
+    def split(self, columns: int) -> dict[str, float]:
+        """How the budget left after discovery is divided, by purpose; sums to 1.
+
+        columns: number of columns that are modelled.
+        """
         ...
 
 

@@ -66,7 +66,9 @@ def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored
     """How the budget will be divided, by purpose, as shares that sum to 1. Needs no data."""
     shares = planned_shares(schema, stored)
     rest = 1 - sum(shares.values())
-    return {**shares, **{name: share * rest for name, share in recipe.split().items()}}
+    unmodelled = {column.name for column in schema.columns if not column.modelled} if schema else set()
+    columns = sum(each.name not in unmodelled for each in stored)
+    return {**shares, **{name: share * rest for name, share in recipe.split(columns).items()}}
 
 
 def price_of_schema(schema: Schema, unit: PrivacyUnit) -> PriorRelease | None:

@@ -96,14 +96,13 @@ def choose(
     for candidate in ranked:
         if candidate.distance < doubt or _covered(candidate.clique, chosen):
             continue
-        value = _value([*chosen, candidate], spend, distance)
+        value = promised([*chosen, candidate], spend, distance)
         if value <= best:
             failed += 1
             if failed > PATIENCE:
                 break
-        elif counter.with_clique(candidate.clique) <= max_cells:
+        elif counter.add_within(candidate.clique, max_cells):
             chosen.append(candidate)
-            counter.add(candidate.clique)
             best, failed = value, 0
     return Choice(tuple(c.clique for c in chosen), scales_of([c.weight * c.size for c in chosen]))
 
@@ -113,7 +112,8 @@ def _covered(clique: Clique, chosen: Sequence[Candidate]) -> bool:
     return any(mine <= set(other.clique) or mine >= set(other.clique) for other in chosen)
 
 
-def _value(chosen: Sequence[Candidate], spend: float, distance: float) -> float:
+def promised(chosen: Sequence[Candidate], spend: float, distance: float) -> float:
+    """Weighted error that measuring all of `chosen` for `spend` removes."""
     shares = np.array([(c.weight * c.size) ** (2 / 3) for c in chosen])
     sigmas = distance / np.sqrt(spend * shares / shares.sum())
     return sum(c.gain(float(sigma)) for c, sigma in zip(chosen, sigmas, strict=True))

@@ -33,12 +33,9 @@ class Workload:
         """All pairs that lie in some set, in order."""
         return list(self._within(2))
 
-    def triples(self, among: Iterable[Clique]) -> list[Clique]:
-        """Those of `among` that lie in some set."""
-        if self.sets is None:
-            return list(among) if max(self.ways) >= 3 else []
-        known = set(self._within(3))
-        return [clique for clique in among if clique in known]
+    def triples(self) -> list[Clique]:
+        """All triples that lie in some set, in order; none when only pairs matter."""
+        return list(self._within(3)) if self.sets is not None or max(self.ways) >= 3 else []
 
     def _within(self, size: int) -> Iterator[Clique]:
         if self.sets is None:

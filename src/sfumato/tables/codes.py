@@ -39,7 +39,9 @@ class CodeColumn:
             codes = codes[part.size :]
 
     def rows_of(self, start: int, stop: int) -> Codes:
-        """Rows start … stop-1, which lie in one chunk."""
+        """Rows start … stop-1, which lie in one chunk; IndexError when there are fewer rows."""
+        if stop > self.rows:
+            raise IndexError(stop)
         return self._chunks[start // CHUNK][start % CHUNK : start % CHUNK + stop - start]
 
 

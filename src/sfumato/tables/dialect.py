@@ -56,6 +56,8 @@ def _one_of(*allowed: str) -> Callable[[object, Attribute[str], str], None]:
 class CsvDialect:
     """Spelling of a delimited text file, for reading and for writing.
 
+    Messages name these by the options of the command line: --bad-rows drop is bad_rows="drop".
+
     delimiter: mark between fields; None: a tab for .tsv and .tab, else a comma.
     quote: mark around fields that hold delimiters or line breaks, doubled inside; None: no quoting.
     encoding: text encoding; a byte-order mark in the file decides between UTF-8, -16 and -32.

@@ -86,5 +86,5 @@ def check_utf8(block: bytes, declared: str, label: str, first_line: int) -> None
 def _undecodable(label: str, line: int, encoding: str) -> InputError:
     return InputError(
         f"{label}, line {line}: a byte is not valid {encoding.upper()}",
-        mend="say which encoding the file has, for example latin-1, cp1252 or utf-16",
+        mend="say which encoding the file has: --encoding latin-1, cp1252, utf-16 …",
     )

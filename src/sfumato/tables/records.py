@@ -61,7 +61,12 @@ def find_records(buffer: bytes, marks: Marks, *, label: str, first_line: int, fi
     nul = buffer.find(b"\0")
     if nul >= 0:
         _fail(
-            label, buffer, nul, first_line, "there is a NUL byte", "if it is UTF-16, say so: encoding utf-16"
+            label,
+            buffer,
+            nul,
+            first_line,
+            "there is a NUL byte",
+            "if it is UTF-16, say so: --encoding utf-16",
         )
     data = np.frombuffer(buffer, np.uint8)
     found = data == marks.delimiter
@@ -116,7 +121,7 @@ def find_records(buffer: bytes, marks: Marks, *, label: str, first_line: int, fi
     return Records(starts, ends, fields, stop, returns, lines, quoted)
 
 
-_HINT = "double a quote inside a quoted field; if quotes have no meaning in this file: quote none"
+_HINT = "double a quote inside a quoted field; if quotes have no meaning in this file: --quote none"
 
 
 def _check_quotes(quotes: Places, buffer: bytes, marks: Marks, label: str, first_line: int) -> None:

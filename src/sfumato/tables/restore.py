@@ -1,7 +1,8 @@
 """Synthetic columns back in the caller's column types, where those can hold the values.
 
-A type that lists labels (a polars Enum) is rebuilt from the labels that occur in the synthetic column:
-the list in the caller's type may have been read off the rows, so it is not given back.
+A type that lists labels (a polars Enum) is made anew from the labels that occur in the synthetic column, in
+their own order: the list in the caller's type may have been read off the rows, so it is neither kept nor
+looked at.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import polars as pl
+
+
+def without_labels(dtypes: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+    """`dtypes` with the list of every Enum taken out: what a model may hold on to."""
+    return {name: pl.Enum([]) if isinstance(dtype, pl.Enum) else dtype for name, dtype in dtypes.items()}
 
 
 def unchanged(frame: pl.DataFrame) -> pl.DataFrame:
@@ -36,7 +42,8 @@ def series_like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series | None:
     if isinstance(dtype, pl.Enum):
-        return _as_enum(series.cast(pl.String), dtype)
+        texts = series.cast(pl.String)
+        return texts.cast(pl.Enum(texts.drop_nulls().unique().sort()))
     if series.null_count() == len(series):
         return series.cast(dtype)
     if dtype.is_integer() and series.dtype.is_float():
@@ -59,13 +66,6 @@ def _cast(series: pl.Series, dtype: pl.DataType) -> pl.Series | None:
     if dtype == pl.String and series.dtype in (pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     return series.cast(dtype)
-
-
-def _as_enum(series: pl.Series, dtype: pl.Enum) -> pl.Series:
-    labels = set(series.drop_nulls().unique().to_list())
-    if labels <= set(dtype.categories.to_list()):
-        return series.cast(pl.Enum([label for label in dtype.categories if label in labels]))
-    return series.cast(pl.Categorical)
 
 
 def as_bool(series: pl.Series) -> pl.Series | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.selection import Selection
+from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.unit import PrivacyUnit
@@ -49,8 +50,7 @@ class Recorder(Curator):
 
     def _answer(self, mechanism: Mechanism) -> Answer:
         watched = _Watched(mechanism, self._reply)
-        # pyrefly: ignore[bad-argument-type]
-        answer = super()._answer(watched)
+        answer = super()._answer(cast("Mechanism", watched))
         entry = self.ledger.entries[-1] if len(self.ledger) else None
         self.heard.append(Heard(mechanism=mechanism, entry=entry, exact=watched.seen, answer=answer))
         return answer
@@ -122,6 +122,8 @@ class FakeCurator(Recorder):
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))
+            case TopPairs():
+                return Answer(arrays=(np.argsort(-exact, kind="stable")[: mechanism.count],))
             case Quantile():
                 return Answer(arrays=(np.array([int(np.argmax(exact))]),))
             case PartitionSelection():

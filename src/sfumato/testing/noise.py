@@ -36,7 +36,6 @@ def check_noise(heard: Iterable[Heard]) -> None:
 
 
 def _check_counts(heard: Iterable[Heard]) -> None:
-    # pyrefly: ignore[untyped-import]
     from scipy.stats import chi2, norm
 
     parts = [

@@ -21,7 +21,9 @@ from sfumato.privacy.ledger import total
 from sfumato.privacy.mechanisms.base import Mechanism
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
+from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.statement import epsilon_of
 from sfumato.privacy.unit import PrivacyUnit, Relation
@@ -125,8 +127,7 @@ def record_replay(
     ledger, so `relation` need not be the one that the budget is calibrated for. Further options are those
     of `sfumato.fit`. AssertionError says at which question the promise is broken.
     """
-    chosen = {"epsilon": epsilon, "method": method, **options}
-    # pyrefly: ignore[bad-argument-type]
+    chosen: dict[str, Any] = {"epsilon": epsilon, "method": method, **options}
     played = replay(record(table, **chosen), neighbour, relation=relation, **chosen)
     check_distances(played)
     return played
@@ -221,8 +222,14 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
             return _table_fault(step, scales, unit, relation)
         case PartitionSelection():
             return _partition_fault(step, step.mechanism, unit, relation)
-        case _ if hasattr(step.mechanism, "rate"):
-            return _score_fault(step, unit, relation)
+        case Selection():
+            rate, furthest = step.mechanism.rate / FIXED_POINT, unit.score(relation) * FIXED_POINT
+            return _score_fault(step, rate, step.price.epsilon, furthest)
+        case TopPairs():
+            each = step.price.epsilon / step.mechanism.count
+            return _score_fault(step, step.mechanism.rate, each, unit.score(relation))
+        case Quantile():
+            return _score_fault(step, step.mechanism.rate, step.price.epsilon)
     return "" if step.exact is None and step.other is None else "no bound is known for its distance"
 
 
@@ -242,21 +249,16 @@ def _table_fault(step: Step, scales: Sequence[Fraction], unit: PrivacyUnit, rela
     return "" if mu2 <= step.price.mu2 * SLACK else held
 
 
-def _score_fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
+def _score_fault(step: Step, rate: Fraction, epsilon: float, furthest: int | None = None) -> str:
     """Log-probability ratios of candidates are rate times the change of scores, but for a common shift."""
-    scale = FIXED_POINT if isinstance(step.mechanism, Selection) else 1
-    # pyrefly: ignore[missing-attribute]
-    rate = float(step.mechanism.rate) / scale
     moved = step.other.astype(object) - step.exact.astype(object)
-    span = rate * float(max(moved) - min(moved))
-    if span > step.price.epsilon * SLACK:
-        return f"log-probability ratios span {span:.6g}, charged for {step.price.epsilon:.6g}"
-    furthest = 2 * rate * float(max(abs(change) for change in moved))
-    if furthest > step.price.epsilon * SLACK:
-        return f"a score moves by {furthest:.6g} / (2 rate), charged for {step.price.epsilon:.6g}"
-    if isinstance(step.mechanism, Selection) and max(map(abs, moved)) > unit.score(relation) * FIXED_POINT:
-        return "a score moves further than the unit allows"
-    return ""
+    span = float(rate) * float(max(moved) - min(moved))
+    if span > epsilon * SLACK:
+        return f"log-probability ratios span {span:.6g}, charged for {epsilon:.6g}"
+    most = max(abs(change) for change in moved)
+    if 2 * float(rate) * float(most) > epsilon * SLACK:
+        return f"a score moves by {2 * float(rate) * float(most):.6g} / (2 rate), charged for {epsilon:.6g}"
+    return "a score moves further than the unit allows" if furthest is not None and most > furthest else ""
 
 
 def _partition_fault(step: Step, mechanism: PartitionSelection, unit: PrivacyUnit, relation: Relation) -> str:

@@ -24,6 +24,10 @@ class Rows(Protocol):
         """Exact counts over the product of each clique's codes."""
         ...
 
+    def pair_tables(self, encoders: Sequence[Encoder]) -> Counts:
+        """Exact counts of all pairs of codes, as one symmetric matrix over the codes of all encoders."""
+        ...
+
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
         """Exact counts of the texts of each column."""
         ...

@@ -30,11 +30,23 @@ class Quantile:
 
     name: ClassVar[str] = "exponential_quantile"
     encoder: Encoder
-    first: int
+    first: int = field()
     """Code of the first cell; smaller codes (missing, special codes) are not ranked."""
     quantile: Fraction = field(converter=Fraction)
-    rate: Fraction
-    """Factor of the score in the exponent."""
+    rate: Fraction = field()
+    """Factor of the score in the exponent; 0 makes a choice that looks at nothing."""
+
+    # What is wrong with a question must show before it is charged.
+
+    @first.validator
+    def _check_first(self, _: object, first: int) -> None:
+        if not 0 <= first <= self.encoder.size - 2:
+            raise ValueError("there is no cut between fewer than two cells")
+
+    @rate.validator
+    def _check_rate(self, _: object, rate: Fraction) -> None:
+        if rate < 0:
+            raise ValueError("the rate must be at least 0")
 
     def cost(self, unit: PrivacyUnit) -> Cost:
         ranges = [

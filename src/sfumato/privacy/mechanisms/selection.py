@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from attrs import field, frozen
 
 from sfumato.privacy import exponential
@@ -24,6 +25,7 @@ from sfumato.privacy.mechanisms.measurement import encoder_digest
 from sfumato.privacy.unit import PrivacyUnit
 
 FIXED_POINT = 1 << 16
+_RECORDS = 1 << 44
 
 
 @frozen(kw_only=True, eq=False)
@@ -31,14 +33,19 @@ class ErrorScores:
     """Candidate cliques and the public estimates that they are held against.
 
     `estimates[i]` has the shape of clique i and is in records; it is rounded to 2⁻¹⁶ here, before it
-    meets data. The scores are computed once and serve several selections.
+    meets data, and cut so that no sum over fewer than 2⁴⁴ rows leaves 64 bits. The scores are computed once
+    and serve several selections.
     """
 
     cliques: tuple[Clique, ...] = field(converter=tuple)
-    estimates: tuple[Counts, ...] = field(
-        converter=lambda tables: tuple(np.rint(np.asarray(t) * FIXED_POINT).astype(np.int64) for t in tables)
-    )
+    estimates: tuple[Counts, ...] = field(converter=lambda tables: tuple(map(in_units, tables)))
     digest: str = field(init=False)
+
+    @estimates.validator
+    def _check_estimates(self, _: object, estimates: tuple[Counts, ...]) -> None:
+        wanted = [tuple(encoder.size for encoder in clique) for clique in self.cliques]
+        if [table.shape for table in estimates] != wanted:
+            raise ValueError("one estimate for each clique, of its shape")
 
     def __attrs_post_init__(self) -> None:
         hashed = hashlib.sha256(encoder_digest(self.cliques).encode())
@@ -56,6 +63,15 @@ class ErrorScores:
                 scores[i] = difference.sum(dtype=np.int64)
             start = stop
         return scores
+
+
+def in_units(records: npt.ArrayLike) -> Counts:
+    """Public numbers in units of 2⁻¹⁶ records, cut so that their absolute values add up to at most 2⁶⁰."""
+    held = np.clip(np.nan_to_num(np.asarray(records, dtype=np.float64)), -_RECORDS, _RECORDS)
+    units = np.rint(held * FIXED_POINT)
+    if np.abs(units).sum() > _RECORDS * FIXED_POINT:
+        units = np.clip(units, -(_RECORDS * FIXED_POINT // units.size), _RECORDS * FIXED_POINT // units.size)
+    return units.astype(np.int64)
 
 
 def _batches(cliques: Sequence[Clique], cells: int = 1 << 26) -> list[int]:
@@ -78,8 +94,20 @@ class Selection:
     scores: ErrorScores
     among: tuple[int, ...] = field(converter=lambda value: tuple(int(i) for i in value))
     """Indices of the candidates that may be chosen."""
-    rate: Fraction
-    """Factor of the score, in records, in the exponent."""
+    rate: Fraction = field()
+    """Factor of the score, in records, in the exponent; 0 makes a choice that looks at nothing."""
+
+    # What is wrong with a question must show before it is charged.
+
+    @among.validator
+    def _check_among(self, _: object, among: tuple[int, ...]) -> None:
+        if not among or not 0 <= min(among) <= max(among) < len(self.scores.cliques):
+            raise ValueError("the candidates are some of the scored cliques, at least one")
+
+    @rate.validator
+    def _check_rate(self, _: object, rate: Fraction) -> None:
+        if rate < 0:
+            raise ValueError("the rate must be at least 0")
 
     def epsilon(self, distance: int) -> float:
         """Range of the log-probability ratios when scores move by at most `distance` records."""

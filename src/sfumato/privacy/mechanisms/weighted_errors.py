@@ -16,7 +16,7 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from sfumato.privacy.mechanisms.base import Counts, Rows
-from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores
+from sfumato.privacy.mechanisms.selection import ErrorScores, in_units
 
 _BITS = 10
 
@@ -26,12 +26,17 @@ class WeightedErrors(ErrorScores):
     """`weights` lie in 0 … 1 and are rounded to 1/1024, `penalties` are in records."""
 
     weights: Counts = field(converter=lambda w: np.rint(np.asarray(w) * (1 << _BITS)).astype(np.int64))
-    penalties: Counts = field(converter=lambda p: np.rint(np.asarray(p) * FIXED_POINT).astype(np.int64))
+    penalties: Counts = field(converter=in_units)
 
     @weights.validator
     def _check_weights(self, _: object, weights: npt.NDArray[np.int64]) -> None:
         if not ((weights >= 0) & (weights <= 1 << _BITS)).all() or len(weights) != len(self.cliques):
             raise ValueError("one weight between 0 and 1 for each clique")
+
+    @penalties.validator
+    def _check_penalties(self, _: object, penalties: Counts) -> None:
+        if penalties.shape != (len(self.cliques),):
+            raise ValueError("one penalty for each clique")
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -42,4 +47,6 @@ class WeightedErrors(ErrorScores):
 
     def of(self, rows: Rows) -> Counts:
         """Exact scores, private, in units of 2⁻¹⁶ records."""
-        return ((self.weights * super().of(rows)) >> _BITS) - self.penalties
+        high, low = np.divmod(super().of(rows), 1 << _BITS)
+        # floor(weight·error) in two parts, neither of which leaves 64 bits.
+        return self.weights * high + ((self.weights * low) >> _BITS) - self.penalties

@@ -13,7 +13,7 @@ from sfumato.errors import InputError
 from sfumato.tables.dialect import CsvDialect
 from sfumato.tables.frames import READ_FAILURES, flat_columns, frame_blocks, refuse_nested
 from sfumato.tables.names import check_names
-from sfumato.tables.restore import series_like
+from sfumato.tables.restore import series_like, without_labels
 from sfumato.tables.source import SourceColumn, engines
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ class ArrowSource:
         import pyarrow as pa
 
         kinds = {field.name: field.type for field in self._table.schema}
-        return ArrowRestore(self._rows.schema, kinds, isinstance(self._table, pa.RecordBatch))
+        return ArrowRestore(without_labels(self._rows.schema), kinds, isinstance(self._table, pa.RecordBatch))
 
 
 @frozen
 class ArrowRestore:
     """Gives a table (or record batch) whose fields have the source's types where those hold the values."""
 
-    _schema: pl.Schema
+    _schema: dict[str, pl.DataType]
     _kinds: dict[str, Any]
     _batch: bool
 

@@ -24,7 +24,7 @@ from sfumato.tables.restore import unchanged
 from sfumato.tables.source import SourceColumn, engines
 
 LONGEST_RECORD = 128 << 20
-_RENAME = "give other names with --names, or names=(…) in the dialect"
+_RENAME = "give other names with --names"
 
 
 @frozen
@@ -112,7 +112,7 @@ class CsvSource:
             f"{self.label}, line {line}: {counts}",
             mend="every row read so far is like that: does the header lack a name, say of an index column?"
             if everywhere
-            else "mend the row, or leave such rows out: bad rows drop",
+            else "mend the row, or leave such rows out: --bad-rows drop",
         )
 
     def _parse(self, text: bytes, places: list[int], height: int, *, quoted: bool) -> pl.DataFrame:
@@ -172,7 +172,7 @@ def _record_blocks(
             if len(rest) > LONGEST_RECORD:
                 raise InputError(
                     f"{file.label}, line {line}: a row is longer than {LONGEST_RECORD >> 20} MiB",
-                    mend="is a quote left open? if quotes have no meaning in this file: quote none",
+                    mend="is a quote left open? if quotes have no meaning in this file: --quote none",
                 )
 
 
@@ -246,12 +246,12 @@ def _names(first: list[str], dialect: CsvDialect, marks: Marks, label: str, *, t
                 expected = "tab" if tsv else repr(chr(marks.delimiter))
                 raise InputError(
                     f"{label}: the first line has no {expected} but a {word}",
-                    mend=f"if that separates the fields: delimiter {word}",
+                    mend=f"if that separates the fields: --delimiter {word}",
                 )
     if dialect.header == "auto" and looks_like_data(first):
         raise InputError(
             f"{label}: the first row looks like data, not like column names",
-            mend="say header no and give names, or header yes if these are the names",
+            mend="say --no-header and give --names, or --header if these are the names",
         )
     if dialect.names is not None and len(dialect.names) != len(first):
         raise InputError(

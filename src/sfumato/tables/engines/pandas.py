@@ -53,7 +53,8 @@ class PandasSource:
 
     @property
     def restore(self) -> PandasRestore:
-        kinds = zip(self._places, self._table.columns.tolist(), self._table.dtypes, strict=True)
+        dtypes = [_without_labels(dtype) for dtype in self._table.dtypes]
+        kinds = zip(self._places, self._table.columns.tolist(), dtypes, strict=True)
         return PandasRestore({name: (label, dtype) for name, label, dtype in kinds}, self._table.columns.name)
 
 
@@ -175,21 +176,47 @@ def _restored(series: pl.Series, dtype: Any) -> Any:
         return _natural(series)
 
 
-def _categorical(series: pl.Series, dtype: pd.CategoricalDtype) -> Any:
-    """A categorical of the labels that occur: the caller's full list may have been read off the rows."""
+def _without_labels(dtype: Any) -> Any:
+    """A categorical dtype without its list, which may have been read off the rows; others as they are."""
     import pandas as pd
 
-    texts = series if series.dtype == pl.String else series.cast(pl.String)
-    present = set(texts.drop_nulls().unique().to_list())
-    known = dict(
-        zip(text_series(dtype.categories.tolist()).to_list(), dtype.categories.tolist(), strict=True)
-    )
-    if not present <= known.keys():
-        labels = [text for text in known if text in present] + sorted(present - known.keys())
-        return pd.Categorical(objects(texts), categories=labels)
-    kept = dtype.categories[[text in present for text in known]]
-    values = [None if text is None else known[text] for text in texts.to_list()]
-    return pd.Categorical(values, categories=kept, ordered=dtype.ordered)
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return dtype
+    return pd.CategoricalDtype(dtype.categories[:0].copy(deep=True), ordered=dtype.ordered)
+
+
+def _categorical(series: pl.Series, dtype: pd.CategoricalDtype) -> Any:
+    """A categorical of the labels that occur, sorted, of the caller's type of label where that holds them.
+
+    Texts lose the order that the caller gave them: it would have to be looked up in the caller's list.
+    """
+    import pandas as pd
+
+    texts = series.cast(pl.String)
+    present = texts.drop_nulls().unique().sort()
+    codes = texts.cast(pl.Enum(present)).to_physical().cast(pl.Int32).fill_null(-1).to_list()
+    labels = _labels(present, dtype.categories.dtype)
+    if labels is None:
+        return pd.Categorical.from_codes(codes, categories=pd.Index(objects(present)))
+    found = pd.Categorical.from_codes(codes, categories=labels)
+    return found.reorder_categories(labels.sort_values(), ordered=bool(dtype.ordered))
+
+
+def _labels(texts: pl.Series, dtype: Any) -> pd.Index | None:
+    """Numbers, times or truths from their texts; None when `dtype` is another one or cannot hold them."""
+    import pandas as pd
+
+    if dtype.kind == "b":
+        truths = as_bool(texts)
+        found = None if truths is None else pd.Index(truths.to_numpy())
+    elif dtype.kind in "iufmM":
+        try:
+            found = pd.Index(objects(texts)).astype(dtype)
+        except (TypeError, ValueError, OverflowError):
+            return None
+    else:
+        return None
+    return found if found is not None and found.is_unique else None
 
 
 class PandasEngine:

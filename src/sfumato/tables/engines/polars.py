@@ -12,7 +12,7 @@ from attrs import define, frozen
 from sfumato.errors import InputError
 from sfumato.tables.dialect import CsvDialect
 from sfumato.tables.frames import READ_FAILURES, flat_columns, frame_blocks
-from sfumato.tables.restore import cast_like
+from sfumato.tables.restore import cast_like, without_labels
 from sfumato.tables.source import SourceColumn, engines
 
 
@@ -43,14 +43,14 @@ class PolarsSource:
 
     @property
     def restore(self) -> PolarsRestore:
-        return PolarsRestore(self._schema, isinstance(self._table, pl.LazyFrame))
+        return PolarsRestore(without_labels(self._schema), isinstance(self._table, pl.LazyFrame))
 
 
 @frozen
 class PolarsRestore:
     """Gives a frame, lazy when the source is, in the source's column types."""
 
-    _schema: pl.Schema
+    _schema: dict[str, pl.DataType]
     _lazy: bool
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame | pl.LazyFrame:
