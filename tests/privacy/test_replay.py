@@ -56,7 +56,7 @@ def test_every_method_keeps_the_promises_on_some_of_the_worst_neighbours(method)
 
 
 def test_the_way_of_many_columns_keeps_the_promises(monkeypatch):
-    monkeypatch.setattr("sfumato.synthesizers.adaptive.WIDE", 1)
+    monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 0)
     monkeypatch.setattr("sfumato.synthesizers.adaptive.TOLERABLE", 100.0)
     check_synthesizer("adaptive", pairs=QUICK)
     pair = PAIRS[0]

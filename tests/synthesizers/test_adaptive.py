@@ -192,6 +192,24 @@ def test_forty_columns():
     assert model.sample(50, seed=1).width == 40
 
 
+def test_many_columns_keep_their_strongest_relations(monkeypatch):
+    monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 300)
+    rng = np.random.default_rng(9)
+    rows, columns = 20_000, 30
+    values = (rng.random((rows, columns)) < 0.3).astype(int)
+    for i in range(0, 20, 2):
+        values[:, i + 1] = np.where(rng.random(rows) < 0.8, values[:, i], values[:, i + 1])
+    values[:, 29] = np.where(rng.random(rows) < 0.6, values[:, 28], values[:, 29])
+    frame = pl.DataFrame({f"c{i}": values[:, i] for i in range(columns)})
+    model = fitted(frame, 1.0, options={"target": "c29"})
+    assert {"dependent pairs", "error scores, round 1"} <= {entry.purpose for entry in model.ledger}
+    made = model.sample(rows, seed=1)
+    planted_pairs = [[f"c{i}", f"c{i + 1}"] for i in (*range(0, 20, 2), 28)]
+    found = [distance(frame, made, pair) < 0.05 for pair in planted_pairs]
+    assert sum(found) >= 9 and found[-1], "independent columns are 0.17 apart"
+    assert spent(model) == pytest.approx(1, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     "options", [{"workload": "most"}, {"rounds": 0}, {"max_cells": 0}, {"group": -1.0}, {"roundz": 2}]
 )

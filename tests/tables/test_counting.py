@@ -136,6 +136,13 @@ def test_a_source_that_changes_between_passes_is_noticed(remainder):
         counter.marginals([(remainder("a", 5),)])
 
 
+def test_very_many_columns_of_one_value(remainder):
+    frame = pl.DataFrame({f"x{i}": [i] * 50 for i in range(90)})
+    ones = [remainder(name, 1) for name in frame.columns]
+    for table in BlockCounter(Sliced(frame, [20])).marginals(list(itertools.pairwise(ones))):
+        assert table.tolist() == [[50]]
+
+
 def test_all_pairs_at_once_are_the_tables_of_pairs(remainder):
     frame = numbers(3000)
     encoders = [remainder("a", 3), remainder("b", 1), remainder("c", 7), remainder("a", 2)]

@@ -25,7 +25,7 @@ from attrs import field, frozen
 from sfumato.discovery.discover import Domain
 from sfumato.domain.views import Coarse
 from sfumato.errors import UsageError
-from sfumato.graphical import CellCounter, GraphicalModel, Measurement, fit
+from sfumato.graphical import GraphicalModel, Measurement, fit
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.mechanisms.selection import ErrorScores
 from sfumato.synthesizers.dry_run import cells_of, typical_sigma
@@ -53,12 +53,14 @@ HOPELESS = 1e8
 """Noise of scores, in records, at which none is asked for."""
 LIKELY = 1_000
 """Candidates with the largest errors, among which the search chooses."""
-WIDE = 150
-"""Columns beyond which noise on the score of every pair would drown them all: the most dependent pairs are
-then chosen one after another, without scores."""
+MANY = 11_000
+"""Pairs of columns beyond which noise on the score of every one would drown them all: the most dependent
+pairs are then chosen one after another, without scores."""
 WIDE_SCORES = 0.25
 """Share for that, in what is left after the one-way marginals."""
-TOLERABLE = 0.02
+SCREENING = 2 / 3
+"""… and of this, the share for choosing them; the rest scores those that were chosen."""
+TOLERABLE = 0.05
 """Share of the rows by which a chosen pair may miss the best one; settles how many are chosen."""
 LARGEST_CANDIDATE = 20_000
 """Cells of the largest triple that is considered."""
@@ -140,7 +142,7 @@ class Adaptive:
             fits=1 + len(schedule.shares) * SWEEPS[0] / SWEEPS[1],
             candidates=len(scene.distances) + (len(schedule.shares) - 1) * schedule.triples_at_most,
             model=lambda: cells_of(
-                scene, schedule, one_way=split["one-way marginals"], scored=columns <= WIDE,
+                scene, schedule, one_way=split["one-way marginals"], scored=len(scene.distances) <= MANY,
                 budget=(split["error scores"] + split["marginals"]) * scene.budget,
             ),
         )  # fmt: skip
@@ -225,7 +227,7 @@ class _Run:
         self.known: list[Measurement] = [self._one_way(i) for i in range(len(self.views))]
         self.measured: list[Clique] = []
         self.promise: dict[Clique, float] = {}
-        self.wide = len(self.views) > WIDE
+        self.wide = len(goal.pairs()) > MANY
 
     def _one_way(self, i: int) -> Measurement:
         members = np.bincount(self.groups[i], minlength=self.sizes[i])
@@ -239,9 +241,10 @@ class _Run:
             last = number == len(self.plan.shares) - 1
             if self.wide and number == 0:
                 scores, tables = WIDE_SCORES, scores + tables - WIDE_SCORES
-                choice = self._choose_pairs(scores * budget)
+                choice = self._choose_pairs(model, scores * budget, tables * budget)
             else:
-                choice = self._choose(model, number, scores * budget, tables * budget)
+                candidates = self._candidates(number)
+                choice = self._choose(model, candidates, number, scores * budget, tables * budget)
             if not choice.cliques and self.measured:
                 choice = Choice(tuple(self.measured), scales_of([self._importance(c) for c in self.measured]))
                 if not last:
@@ -274,32 +277,35 @@ class _Run:
             max_cells=max(self.plan.max_cells, sum(self.sizes)),
         )
 
-    def _choose_pairs(self, spend: float) -> Choice:
-        """Round 1 of many columns: the pairs that depend on each other most, as far as they can be told."""
+    def _choose_pairs(self, model: GraphicalModel, spend: float, tables: float) -> Choice:
+        """Round 1 of many columns: only the pairs that depend on each other most are scored."""
         columns = len(self.views)
         pairs = columns * (columns - 1) // 2
+        cliques: set[Clique] = set()
+        if self.goal.target is not None:
+            target = self.goal.target
+            cliques |= {(min(a, target), max(a, target)) for a in range(columns) if a != target}
         # A choice misses the best score by about log(pairs) noise scales of sqrt(count / spend).
-        count = spend * (TOLERABLE * self.ones.total / (self.distance * np.log(pairs))) ** 2
+        screening = spend * SCREENING
+        count = screening * (TOLERABLE * self.ones.total / (self.distance * np.log(pairs))) ** 2
         count = int(min(count, 2 * columns, pairs))
-        if count < 1:
-            return Choice((), ())
-        sigma = self.distance * np.sqrt(count / spend)
-        found = self.curator.top_pairs(
-            self.views,
-            shares=self.coarse,
-            total=self.ones.total,
-            count=count,
-            per_cell=int(MEAN_ABSOLUTE * sigma),
-            spend=spend,
-            purpose="dependent pairs",
-        )
-        counter = CellCounter(self.sizes)
-        chosen = [pair for pair in found if counter.add_within(pair, self.plan.cells_in(0))]
-        self.promise = dict.fromkeys(chosen, 1.0)
-        return Choice(tuple(chosen), scales_of([self._importance(pair) for pair in chosen]))
+        if count:
+            cliques |= set(
+                self.curator.top_pairs(
+                    self.views,
+                    shares=self.coarse,
+                    total=self.ones.total,
+                    count=count,
+                    per_cell=int(MEAN_ABSOLUTE * self.distance * np.sqrt(count / screening)),
+                    spend=screening,
+                    purpose="dependent pairs",
+                )
+            )
+        return self._choose(model, sorted(cliques), 0, spend - screening, tables)
 
-    def _choose(self, model: GraphicalModel, number: int, scores: float, tables: float) -> Choice:
-        cliques = self._candidates(number)
+    def _choose(
+        self, model: GraphicalModel, cliques: Sequence[Clique], number: int, scores: float, tables: float
+    ) -> Choice:
         if not cliques or self.distance * np.sqrt(len(cliques) / scores) > HOPELESS:
             return Choice((), ())
         if number:

@@ -23,7 +23,7 @@ LARGEST = 20_000
 """Cells of the largest triple that is considered."""
 SEEN = 0.3
 """Share of the noise of one-way marginals that their estimates keep."""
-LEFT = 0.3
+LEFT = 0.5
 """Share of the distance of a pair that is left to find once the first round was measured."""
 
 
@@ -32,13 +32,11 @@ def typical_sigma(columns: int, *, budget: float, distance: float) -> float:
     return float(distance * np.sqrt(1.3 * columns / (0.8 * budget)))
 
 
-def cells_of(
-    scene: Scene, schedule: Schedule, *, one_way: float, budget: float, scored: bool
-) -> int:
+def cells_of(scene: Scene, schedule: Schedule, *, one_way: float, budget: float, scored: bool) -> int:
     """Cells of the model after all rounds: the geometric mean of some runs, since noise decides much.
 
-    `one_way` is the share of the one-way marginals, `budget` what they leave. `scored`: whether pairs are chosen by noisy scores, which lets
-    noise pass for dependence; else each is chosen for itself.
+    `one_way` is the share of the one-way marginals, `budget` what they leave. `scored`: whether pairs are
+    chosen by noisy scores, which lets noise pass for dependence; else each is chosen for itself.
     """
     columns = len(scene.codecs)
     least = schedule.group * typical_sigma(columns, budget=scene.budget, distance=scene.distance)
@@ -90,7 +88,7 @@ def _once(
 def _add(
     counter: CellCounter, candidates: list[Candidate], spend: float, distance: float, doubt: float, most: int
 ) -> bool:
-    """Add what `choose` would; False as soon as a clique does not fit, since others will then fill the model."""
+    """Add what `choose` would; False once a clique does not fit, since others will then fill the model."""
     guess = float(distance * np.sqrt(GUESS / spend))
     chosen: list[Candidate] = []
     best, failed = 0.0, 0
@@ -118,7 +116,7 @@ def _triples(promise: dict[Clique, float], sizes: list[int], at_most: int) -> li
     """Triples whose pairs depend on each other most, of the columns that do."""
     strongest = sorted(promise, key=lambda pair: -promise[pair])[: 2 * TRIED]
     columns = list(dict.fromkeys(a for pair in strongest for a in pair))[:20]
-    found = [c for c in combinations(sorted(columns), 3) if _cells(c, sizes) <= LARGEST]
+    found: list[Clique] = [c for c in combinations(sorted(columns), 3) if _cells(c, sizes) <= LARGEST]
     strength = {c: sum(promise.get(pair, 0.0) for pair in combinations(c, 2)) for c in found}
     return sorted(found, key=lambda c: -strength[c])[:at_most]
 

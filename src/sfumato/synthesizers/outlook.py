@@ -53,7 +53,7 @@ class Scene:
         found = []
         for codec, counts in zip(self.codecs, self.counts, strict=True):
             groups = group_codes(codec, counts, least=least, at_most=at_most)
-            found.append(np.bincount(groups, weights=counts))
+            found.append(np.bincount(groups, weights=counts).astype(np.float64))
         return found
 
 
@@ -107,7 +107,7 @@ def tree_outlook(split: Mapping[str, float], scene: Scene, *, groups: int = 64) 
     def cells() -> int:
         sizes = np.array([len(g) for g in scene.groups(least=3 * sigma, at_most=groups)], dtype=np.float64)
         mean = (sizes.sum() ** 2 - (sizes**2).sum()) / max(columns * (columns - 1), 1)
-        return int(round((columns - 1) * mean))
+        return round((columns - 1) * mean)
 
     return Outlook(
         one_way=ones or others, relations=others, pairs=columns - 1, model=cells,

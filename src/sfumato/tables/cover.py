@@ -14,6 +14,7 @@ from typing import TypeVar
 T = TypeVar("T", bound=Hashable)
 
 SMALL = 1 << 13
+_MEMBERS = 32  # columns of a joined set, since an array has at most 64 axes
 _TRIED = 48  # recent sets that a clique is tried with; bounds the work for very many cliques
 
 
@@ -29,7 +30,7 @@ def cover(cliques: Sequence[frozenset[T]], sizes: Mapping[T, int]) -> dict[froze
     for clique in sorted(cells, key=cells.__getitem__, reverse=True):
         for index in reversed(range(max(len(joined) - _TRIED, 0), len(joined))):
             together = joined_cells[index] * math.prod(sizes[member] for member in clique - joined[index])
-            if together <= max(SMALL, joined_cells[index]):
+            if together <= max(SMALL, joined_cells[index]) and len(joined[index] | clique) <= _MEMBERS:
                 joined[index] |= clique
                 joined_cells[index] = together
                 break
