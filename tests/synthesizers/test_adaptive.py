@@ -192,6 +192,15 @@ def test_forty_columns():
     assert model.sample(50, seed=1).width == 40
 
 
+def test_many_columns_and_a_large_budget(monkeypatch):
+    monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 3)
+    model = fitted(planted(), 10.0)
+    assert (
+        ("b", "c") in measured(model) or ("a", "b", "c") in measured(model) or ("d", "e") in measured(model)
+    )
+    assert spent(model) == pytest.approx(1, abs=1e-3)
+
+
 def test_many_columns_keep_their_strongest_relations(monkeypatch):
     monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 300)
     rng = np.random.default_rng(9)

@@ -56,7 +56,7 @@ def test_denoised_counts_are_counts(counts, sigma, total):
     widths = 1.0 + np.arange(counts.size) ** 2
     found = denoise(counts, widths, sigma=sigma, total=total)
     assert found.shape == counts.shape and np.all(found >= 0) and found.sum() == pytest.approx(total)
-    kept = support(counts, widths, sigma=sigma)
+    kept = support(counts, widths, sigma=sigma, total=total)
     assert 0 <= kept.start < kept.stop <= counts.size
 
 
@@ -66,13 +66,14 @@ def test_without_evidence_rows_are_spread_by_width():
 
 
 @pytest.mark.parametrize(
-    ("cells", "rows", "sigma"), [(1000, 30.0, 40.0), (4000, 100.0, 10.0), (250, 30.0, 5.0)]
+    ("cells", "rows", "sigma", "share"),
+    [(1000, 30.0, 40.0, 0.15), (4000, 100.0, 10.0, 0.02), (250, 30.0, 5.0, 0.02)],
 )
-def test_empty_ends_of_wide_bounds_stay_empty(cells, rows, sigma):
+def test_empty_ends_of_wide_bounds_stay_empty(cells, rows, sigma, share):
     """Ages up to 90 in cells up to 1,000: noise in the empty cells makes nobody old.
 
-    The seed is fixed. Over many seeds a tenth of the rows lie beyond 150 in less than 2 % of the runs of the
-    first case, where all ages together are six noise scales, and in less than 0.2 % of those of the others.
+    The seed is fixed. Over many seeds a tenth of the rows lie beyond 150 in 9 % of the runs of the first case,
+    where all ages together are six noise scales, and in less than 1 % of those of the others.
     """
     rng = np.random.default_rng(4)
     truth, widths = np.zeros(cells), np.ones(cells)
@@ -80,20 +81,31 @@ def test_empty_ends_of_wide_bounds_stay_empty(cells, rows, sigma):
     far = []
     for _ in range(100):
         noisy = truth + rng.normal(0, sigma, cells)
-        kept = support(noisy, widths, sigma=sigma)
+        kept = support(noisy, widths, sigma=sigma, total=truth.sum())
         found = denoise(noisy[kept], widths[kept], sigma=sigma, total=truth.sum())
         far.append(found[max(0, 150 - kept.start) :].sum() / truth.sum())
-    assert np.mean(np.array(far) > 0.1) <= 0.05
+    assert np.mean(np.array(far) > 0.1) <= share
     assert np.median(far) == 0
 
 
 def test_ends_without_noise_are_exact():
     truth = np.zeros(1000)
     truth[20:90] = 30.0
-    assert support(truth, np.ones(1000), sigma=1e-9) == slice(20, 90)
-    assert support(np.zeros(9), np.ones(9), sigma=1.0) == slice(0, 9)
+    assert support(truth, np.ones(1000), sigma=1e-9, total=2100) == slice(20, 90)
+    assert support(np.zeros(9), np.ones(9), sigma=1.0, total=9) == slice(0, 9)
     truth[900] = 30.0
-    assert support(truth, np.ones(1000), sigma=1.0) == slice(20, 901), "a far value that is clearly there"
+    assert support(truth, np.ones(1000), sigma=1.0, total=2130) == slice(20, 901), (
+        "a far value that is clearly there"
+    )
+
+
+def test_rows_that_are_seen_in_no_window_keep_their_place():
+    """A third stands out in one cell; the others, spread widely, are known from the number of rows alone."""
+    rng = np.random.default_rng(8)
+    truth = np.concatenate([[0.0, 300.0], np.full(30, 20.0)])
+    for _ in range(50):
+        kept = support(truth + rng.normal(0, 50, 32), np.ones(32), sigma=50.0, total=900)
+        assert kept.stop - kept.start >= 5
 
 
 def test_a_tail_that_fades_goes_on_and_a_sharp_end_does_not():
@@ -123,7 +135,7 @@ def test_counts_of_a_column_keep_their_sum_and_their_zeros():
     assert found[0] == 0, "missing cells that are not seen"
     assert found[1] == pytest.approx(5000, abs=30) and np.all(found[~codec.allowed] == 0)
     noisy[12:] = -20.0
-    found = expected_counts(codec, noisy, sigma=5.0, total=6000.0)
+    found = expected_counts(codec, noisy, sigma=5.0, total=5200.0)
     assert np.all(found[codec.allowed][3:] > 0), "rows can be drawn given any value"
     assert found[15:].sum() < 1e-3
     values = ValuesCodec(Categorical("c", open_set=True, public_values=("a", "b")), ("a", "b"), other=True)
@@ -226,3 +238,9 @@ def test_error_falls_with_epsilon(chain):
         for e in (0.05, 0.5, 5.0)
     ]  # fmt: skip
     assert errors[0] > errors[1] > errors[2]
+
+
+def test_a_column_whose_every_value_has_a_meaning_of_its_own():
+    codec = GridCodec(Int("x", min=0, max=1, special_codes={"0": "no", "1": "yes"}), (0, 1, 2))
+    found = expected_counts(codec, np.array([3.0, 60, 40, 0, 0]), sigma=2.0, total=100.0)
+    assert found.sum() == pytest.approx(100) and found[1] > found[2] > 30

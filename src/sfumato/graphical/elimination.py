@@ -89,8 +89,8 @@ def steps(sizes: Sequence[int], graph: Graph) -> list[Step]:
 def steps_within(sizes: Sequence[int], graph: Graph, at_most: int) -> list[Step] | None:
     """An elimination order of `graph` whose maximal cliques have `at_most` cells; None if no rule finds one.
 
-    Much faster than `steps`, which is no worse: the first of two rules that succeeds settles it, and a rule is
-    given up at the first clique that is too large by itself.
+    Much faster than `steps`, which is no worse: the first of two rules that succeeds settles it, and a rule
+    is given up at the first clique that is too large by itself.
     """
     graph = dict(graph)
     first = _simplicial(graph)

@@ -57,7 +57,7 @@ MANY = 11_000
 """Pairs of columns beyond which noise on the score of every one would drown them all: the most dependent
 pairs are then chosen one after another, without scores."""
 WIDE_SCORES = 0.25
-"""Share for that, in what is left after the one-way marginals."""
+"""Share for that, in what is left after the one-way marginals, and at most half of the round."""
 SCREENING = 2 / 3
 """… and of this, the share for choosing them; the rest scores those that were chosen."""
 TOLERABLE = 0.05
@@ -87,7 +87,7 @@ class Adaptive:
     weights: Mapping[str, float] = field(factory=dict, converter=dict)
     """Weight of columns, 1 by default."""
     max_cells: int | None = field(default=None)
-    """Most cells of the model; default 2 million, 8 million where the budget can use them."""
+    """Most cells of the model; default 2 million, 12 million where the budget can use them."""
     rounds: int | None = field(default=None)
     """Rounds of scoring and measuring; by default 1 to 8, as the budget allows."""
     group: float | None = field(default=None)
@@ -135,14 +135,16 @@ class Adaptive:
         schedule = self.schedule(scene.signal, [codec.size for codec in scene.codecs])
         if columns < 2:
             return tree_outlook(split, scene)
+        scored = len(scene.distances) <= MANY
         return Outlook(
             one_way=split["one-way marginals"],
             relations=split["marginals"],
             max_cells=schedule.max_cells,
             fits=1 + len(schedule.shares) * SWEEPS[0] / SWEEPS[1],
-            candidates=len(scene.distances) + (len(schedule.shares) - 1) * schedule.triples_at_most,
+            candidates=(len(scene.distances) if scored else 2 * columns)
+            + (len(schedule.shares) - 1) * schedule.triples_at_most,
             model=lambda: cells_of(
-                scene, schedule, one_way=split["one-way marginals"], scored=len(scene.distances) <= MANY,
+                scene, schedule, one_way=split["one-way marginals"], scored=scored,
                 budget=(split["error scores"] + split["marginals"]) * scene.budget,
             ),
         )  # fmt: skip
@@ -240,7 +242,9 @@ class _Run:
         for number, (scores, tables) in enumerate(self.plan.shares):
             last = number == len(self.plan.shares) - 1
             if self.wide and number == 0:
-                scores, tables = WIDE_SCORES, scores + tables - WIDE_SCORES
+                first = scores + tables
+                scores = min(WIDE_SCORES, first / 2)
+                tables = first - scores
                 choice = self._choose_pairs(model, scores * budget, tables * budget)
             else:
                 candidates = self._candidates(number)

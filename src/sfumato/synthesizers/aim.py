@@ -29,6 +29,7 @@ from sfumato.synthesizers.estimates import expected_counts
 from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import OneWay, measure_one_way
+from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.structure import MEAN_ABSOLUTE
 from sfumato.synthesizers.workload import Clique
@@ -71,6 +72,22 @@ class Aim:
             "selection": rest * SELECTING + 0.99 / 16 * SELECTING,
             "marginals": rest * (1 - SELECTING),
         }
+
+    def outlook(self, scene: Scene) -> Outlook:
+        """What will be measured, for a plan."""
+        columns, split = len(scene.codecs), self.split(len(scene.codecs))
+        if columns < 2:
+            return tree_outlook(split, scene)
+        most = int(self.max_size * 2**20) // BYTES
+        joint = float(np.exp(min(sum(np.log(codec.allowed.sum()) for codec in scene.codecs), 100.0)))
+        return Outlook(
+            one_way=split["one-way marginals"],
+            relations=split["marginals"],
+            max_cells=most,
+            fits=1 + 2 * columns * SWEEPS[0] / SWEEPS[1],
+            candidates=columns * (columns - 1) * (columns + 1) // 6,
+            model=lambda: int(min(most, joint)),
+        )
 
     def learn(self, curator: Curator, domain: Domain) -> MarginalGenerator:
         curator.ledger.adaptive = True

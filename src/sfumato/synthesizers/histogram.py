@@ -22,11 +22,13 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-FALSE_ALARM = 1e-3
+FALSE_ALARM = 1e-2
 """A window holds rows when its sum is so large that noise alone shows one such in this share of columns, at
 most."""
-HIDDEN = 0.5
-"""… and where there is none, the one window that stands out most does, at this share."""
+DOUBTFUL = (0.1, 0.5)
+"""… and at these shares, one after another, while too many rows would be left without a place."""
+LOST = 2.0
+"""Rows have no place when their number exceeds this many standard deviations of the noise of what is kept."""
 ADJOINING = 0.16
 """Cells that adjoin cells with rows are added at this level: one noise scale …"""
 WIDENING = 0.03
@@ -44,12 +46,24 @@ POSITIONS = 8
 """Positions of the tree that are averaged."""
 
 
-def support(counts: Floats, widths: Floats, *, sigma: float) -> slice:
-    """The cells between the outermost ones that hold rows; all cells when none is seen to."""
+def support(counts: Floats, widths: Floats, *, sigma: float, total: float) -> slice:
+    """The cells between the outermost ones that hold rows, of which there are about `total`.
+
+    All cells when none are seen to, or when those that are hold too few.
+    """
     sums, spans = (np.concatenate([[0.0], np.cumsum(each)]) for each in (counts, widths))
-    found = _seen(sums, sigma)
-    if found is None:
-        return slice(0, counts.size)
+    for level in (FALSE_ALARM, *DOUBTFUL):
+        found = _seen(sums, sigma, level)
+        if found is not None:
+            kept = _widened(sums, spans, found, sigma)
+            lost = total - (sums[kept.stop] - sums[kept.start])
+            if lost <= LOST * sigma * np.sqrt(kept.stop - kept.start):
+                return kept
+    return slice(0, counts.size)
+
+
+def _widened(sums: Floats, spans: Floats, found: tuple[int, int], sigma: float) -> slice:
+    """The cells found and what adjoins them."""
     low, high = found
     while True:
         held = high - low, spans[high] - spans[low]
@@ -60,21 +74,21 @@ def support(counts: Floats, widths: Floats, *, sigma: float) -> slice:
         low, high = low - below, high + above
 
 
-def _seen(sums: Floats, sigma: float) -> tuple[int, int] | None:
+def _seen(sums: Floats, sigma: float, level: float) -> tuple[int, int] | None:
     """Ends of what the windows that stand out of the noise have in common with their neighbours: from the
-    last cell of the first one to the first cell of the last one.
+    last cell of the first one to the first cell of the last one. None where none does.
     """
     size = sums.size - 1
     sizes = (1 << np.arange(size.bit_length())).tolist()
     scores = [(sums[step:] - sums[:-step]) / (sigma * np.sqrt(step)) for step in sizes]
     tested = sum(each.size for each in scores)
-    most = max(each.max() for each in scores)
-    if most <= _quantile(HIDDEN / tested):
+    least = _quantile(level / tested)
+    standing_out = (np.flatnonzero(each >= least) for each in scores)
+    seen = [(starts, step) for starts, step in zip(standing_out, sizes, strict=True) if starts.size]
+    if not seen:
         return None
-    least = min(_quantile(FALSE_ALARM / tested), most)
-    seen = [(np.flatnonzero(each >= least), step) for each, step in zip(scores, sizes, strict=True)]
-    first = min(int(starts[0]) + step - 1 for starts, step in seen if starts.size)
-    last = max(int(starts[-1]) for starts, _ in seen if starts.size)
+    first = min(int(starts[0]) + step - 1 for starts, step in seen)
+    last = max(int(starts[-1]) for starts, _ in seen)
     # Where only wide windows stand out, the far end of one is met first from either side.
     return min(first, last), max(first, last) + 1
 

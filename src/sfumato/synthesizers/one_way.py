@@ -93,12 +93,12 @@ def expected_counts(codec: Codec, noisy: Floats, *, sigma: float, total: float) 
     allowed[[code for code in doubtful if noisy[code] < SEEN * sigma]] = False
     if not allowed.any():
         allowed = codec.allowed
-    if not isinstance(codec, GridCodec):
+    if not isinstance(codec, GridCodec) or not allowed[codec.atoms :].any():
         return project_to_simplex(noisy, inside, allowed) * (total / inside)
     cells = codec.atoms + np.flatnonzero(allowed[codec.atoms :])
     widths = codec.widths[cells - codec.atoms].astype(np.float64)
-    kept = support(noisy[cells], widths, sigma=sigma)
     atoms = np.flatnonzero(allowed[: codec.atoms])
+    kept = support(noisy[cells], widths, sigma=sigma, total=inside - noisy[atoms].sum())
     # The sum of the cells is as uncertain as all of them together, so it gives way first.
     parts = np.append(noisy[atoms], noisy[cells[kept]].sum())
     cells_each = np.append(np.ones(atoms.size), cells[kept].size)
