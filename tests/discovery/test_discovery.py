@@ -95,13 +95,15 @@ def test_a_drowned_table_gives_rows_and_no_error(tmp_path):
 
 def test_bounds_are_found_where_no_cell_stands_out_alone():
     counts = np.zeros(124, dtype=np.int64)
-    assert _extent(counts, 1.0) is None
+    assert _extent(counts, 1.0, rows=0) is None
     counts[70:74] = 40
-    assert _extent(counts, 10.0) == (70, 73), "4 noise scales each, 8 together"
+    assert _extent(counts, 10.0, rows=160) == (70, 73), "4 noise scales each, 8 together"
     counts[70:74] = 15
-    assert _extent(counts, 10.0) is None
+    assert _extent(counts, 10.0, rows=60) is None
     counts[100] = 60
-    assert _extent(counts, 10.0) == (99, 101), "a single cell and its neighbours"
+    assert _extent(counts, 10.0, rows=90) == (99, 101), "a single cell and its neighbours"
+    counts[90:100] = 15
+    assert _extent(counts, 10.0, rows=260)[0] < 97, "the number of rows says that there are more"
 
 
 @given(st.lists(st.text(max_size=12) | st.none(), max_size=30), st.sampled_from([".", ","]))

@@ -38,8 +38,12 @@ OCCUPIED = 4.5
 ADJACENT = 2.0
 """… and this many when it lies next to one that does: a cell too many there costs little."""
 HIDDEN = 3.5
-"""Where no cell holds data by itself, those 1, 2 or 4 neighbours do that stand out most, by this many noise
-scales."""
+"""Where no cell holds data by itself, those 1, 2, 4 … 32 neighbours do that stand out most, by this many
+noise scales."""
+LOST = 2.0
+"""Bounds are widened while the rows outside exceed this many standard deviations of the noise inside, …"""
+WIDENED = 8
+"""… by so many cells at most."""
 CELLS_AT_MOST = 768
 """Cells of one column after splitting."""
 
@@ -103,8 +107,11 @@ def learn_bounds(curator: Curator, columns: Sequence[Measured], *, spend: float)
         [(encoder,) for encoder in encoders], spend=spend, purpose="bounds of numbers and dates"
     )
     bounds = []
+    # Every table has all rows.
+    rows = float(np.mean([counts.sum() for counts in noisy.tables]))
     for encoder, counts in zip(encoders, noisy.tables, strict=True):
-        cells = _extent(counts[encoder.atoms :], noisy.sigma)
+        ordinary = rows - float(counts[: encoder.atoms].sum())
+        cells = _extent(counts[encoder.atoms :], noisy.sigma, rows=ordinary)
         if cells is None:
             # Nothing stands out of the noise: the public default.
             bounds.append((0, units_per_day(encoder.facts) or 1))
@@ -113,8 +120,8 @@ def learn_bounds(curator: Curator, columns: Sequence[Measured], *, spend: float)
     return bounds
 
 
-def _extent(counts: npt.NDArray[np.int64], sigma: float) -> tuple[int, int] | None:
-    """First and last cell that hold data, as far as the noise lets one see."""
+def _extent(counts: npt.NDArray[np.int64], sigma: float, *, rows: float) -> tuple[int, int] | None:
+    """First and last cell that hold data, as far as the noise lets one see; about `rows` rows are in some."""
     occupied = np.flatnonzero(counts > OCCUPIED * sigma)
     if occupied.size == 0:
         occupied = _hidden(counts, sigma)
@@ -128,6 +135,14 @@ def _extent(counts: npt.NDArray[np.int64], sigma: float) -> tuple[int, int] | No
     if first == last:
         # Never down to one cell: what is rare next to it would be lost.
         first, last = max(first - 1, 0), min(last + 1, counts.size - 1)
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    for _ in range(WIDENED):
+        if rows - (sums[last + 1] - sums[first]) <= LOST * sigma * np.sqrt(last + 1 - first):
+            break
+        # The rest lies somewhere: next to where data are seen, on the side that looks fuller.
+        below = counts[first - 1] if first > 0 else -np.inf
+        above = counts[last + 1] if last + 1 < counts.size else -np.inf
+        first, last = (first - 1, last) if below > above else (first, min(last + 1, counts.size - 1))
     return first, last
 
 
@@ -135,7 +150,7 @@ def _hidden(counts: npt.NDArray[np.int64], sigma: float) -> npt.NDArray[np.int64
     """The neighbouring cells whose sum stands out most, if it does by HIDDEN noise scales; else none."""
     sums = np.concatenate([[0], np.cumsum(counts)])
     best, found = HIDDEN, np.arange(0)
-    for size in (1, 2, 4):
+    for size in (1, 2, 4, 8, 16, 32):
         if size <= counts.size:
             scores = (sums[size:] - sums[:-size]) / (sigma * np.sqrt(size))
             start = int(scores.argmax())
