@@ -72,7 +72,7 @@ def test_python_of_the_readme_runs(folder, capsys):
     names: dict[str, object] = {}
     exec(compile(block, "README.md", "exec"), names)
     assert "differentially private" in capsys.readouterr().out
-    assert type(names["frame"]).__module__.startswith("pandas")
+    assert type(names["frame"]).__module__.startswith("polars")
 
 
 def test_schemas_of_the_documents_are_read():

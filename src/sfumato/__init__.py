@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _HOME = {
     "fit": "sfumato.api",
     "generate": "sfumato.api",
+    "plan": "sfumato.api",
     "load": "sfumato.api",
     "verify": "sfumato.api",
     "assert_dp": "sfumato.api",
@@ -41,12 +42,13 @@ __all__ = [
     "generate",
     "load",
     "methods",
+    "plan",
     "read_schema",
     "verify",
 ]
 
 if TYPE_CHECKING:
-    from sfumato.api import PrivacyWarning, assert_dp, fit, generate, load, methods, verify
+    from sfumato.api import PrivacyWarning, assert_dp, fit, generate, load, methods, plan, verify
     from sfumato.discovery.draft import draft_schema
     from sfumato.errors import SfumatoError
     from sfumato.models.model import Model

@@ -2,6 +2,7 @@
 
 fit        rows -> Model, charging every read
 generate   rows -> synthetic rows, in the caller's own kind of table
+plan       schema and row count -> cost and expected error; reads no row
 load       model file -> Model
 verify     check a model without the data
 assert_dp  the same, and that epsilon is at most what you say
@@ -18,9 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import GuaranteeError, UsageError
+from sfumato.scalars import plain, plain_options
 
 if TYPE_CHECKING:
     from sfumato.models.model import Model
+    from sfumato.models.plan import Plan
     from sfumato.models.training import Job
     from sfumato.models.verify import Verification
     from sfumato.schema import Schema
@@ -121,6 +124,36 @@ def generate(
     return fit(table, epsilon=epsilon, rows=rows, **options).sample(rows, seed=seed)
 
 
+def plan(
+    schema: Schema | str | Path | Mapping[str, Any],
+    *,
+    rows: int | None = None,
+    epsilon: float | Sequence[float] = 1.0,
+    delta: float | None = None,
+    method: str = DEFAULT_METHOD,
+    unit: tuple[str, int] | None = None,
+    neighbours: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    accountant: str = "gdp",
+) -> Plan:
+    """What a fit and as many synthetic rows would cost and give, from public facts alone.
+
+    `rows`: about how many the table has; default: the schema's `rows_at_most`. `epsilon`: one, or several.
+    Other arguments are those of `fit`. The result has an outcome for every epsilon (cells, memory, seconds,
+    expected error, warnings) and the smallest epsilon for an error of 5 %. Error is the mean total variation
+    distance over all marginals of two columns. Raises UsageError and SchemaError as `fit` would.
+    """
+    from sfumato.models.plan import plan as make
+
+    epsilon = plain(epsilon)
+    epsilons = [epsilon] if isinstance(epsilon, int | float) else epsilon
+    return make(
+        schema, rows=plain(rows), epsilons=[plain(each) for each in epsilons], delta=plain(delta),
+        method=method, unit=unit, neighbours=neighbours, options=plain_options(options),
+        accountant=accountant,
+    )  # fmt: skip
+
+
 def load(path: str | Path) -> Model:
     """Read a model file; ModelFormatError if it is damaged, of another version, or was altered."""
     from sfumato.models.file import load as read
@@ -138,15 +171,25 @@ def verify(model: Model | str | Path) -> Verification:
 
 
 def assert_dp(
-    model: Model | str | Path, *, epsilon: float | None = None, tolerance: float = 0.0
+    model: Model | str | Path,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    tolerance: float = 0.0,
 ) -> Verification:
-    """Verify `model` and that its epsilon is at most `epsilon`·(1 + `tolerance`); raises GuaranteeError."""
+    """Verify `model`, and that its epsilon is at most `epsilon`·(1 + `tolerance`) and its delta at most
+    `delta`; raises GuaranteeError.
+    """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be a number of at least 0, not {tolerance}")
     found = verify(model)
     if epsilon is not None and not found.epsilon <= epsilon * (1 + tolerance):
         raise GuaranteeError(
             f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not epsilon = {epsilon:.6g}"
+        )
+    if delta is not None and not found.delta <= delta:
+        raise GuaranteeError(
+            f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not delta = {delta:.3g}"
         )
     return found
 

@@ -44,6 +44,10 @@ def test_quiet_prints_nothing_but_warnings(table, schema, model, tmp_path):
         assert (ran.code, ran.printed) == (0, "")
     assert sfumato("sample", model, "-o", tmp_path / "s.csv", "--quiet").printed == ""
     assert sfumato("schema", "draft", table, "-o", tmp_path / "d.toml", "--quiet").printed == ""
+    assert sfumato("verify", model, "--quiet").printed == ""
+    assert sfumato("assert-dp", model, "--epsilon", 2, "--delta", 1e-9, "--quiet").printed == ""
+    ran = sfumato("assert-dp", model, "--epsilon", 2, "--delta", 1e-10, "--quiet")
+    assert ran.code == 3 and ran.err.endswith("not delta = 1e-10\n")
     ran = sfumato("generate", table, "-o", tmp_path / "o.csv", "--epsilon", 15, *words)
     assert ran.code == 0 and ran.out == "" and ran.err.startswith("WARNING: epsilon = 15 is large")
 

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import subprocess
+import sys
+import time
 
 import pytest
 from tests.cli.runner import charged, left_behind, sfumato
@@ -140,3 +143,14 @@ def test_texts_that_a_spreadsheet_would_run(tmp_path):
     texts = {line.split(",")[0] for line in safe.read_text().splitlines()[1:]}
     assert {"'=cmd|calc", "'@a", "'+1 and 2"} <= texts and not any(text[0] in "=@+" for text in texts)
     assert any(line.endswith(",-5") for line in safe.read_text().splitlines())
+
+
+def test_a_terminated_run_leaves_nothing(model, tmp_path):
+    words = [sys.executable, "-m", "sfumato", "sample", model, "-o", tmp_path / "rows.csv", "--rows", "1e9"]
+    run = subprocess.Popen([str(word) for word in words], stderr=subprocess.PIPE, text=True)
+    while run.poll() is None and not left_behind(tmp_path):
+        time.sleep(0.05)
+    run.terminate()
+    _, said = run.communicate()
+    assert run.returncode == 143 and said == "error: terminated; what was charged stays charged\n"
+    assert left_behind(tmp_path) == set()

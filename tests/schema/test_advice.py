@@ -74,22 +74,26 @@ def test_a_public_draft_knows_what_is_stored_and_asks_for_the_rest():
         }
     )
     draft = draft_public(list(frame.schema.items()), table="t")
-    assert isinstance(draft, Draft) and draft.questions == ("b c", "blob")
+    assert isinstance(draft, Draft) and draft.questions == ("x", "b c", "blob")
     text = draft.to_toml()
     assert from_toml(text) == draft.schema and draft.schema.undeclared == "draft"
     assert [column.kind for column in draft.settled] == (
-        ["int", "float", "float", "bool", "date", "datetime", "duration", "categorical", "categorical"]
+        ["int", "float", "bool", "date", "datetime", "duration", "categorical", "categorical"]
     )
     assert draft.schema["at"].timezone == "Europe/Paris" and all(column.nullable for column in draft.settled)
     lines = text.splitlines()
-    assert lines.index('x = {type = "float", nullable = true}') + 2 == next(
+    assert lines.index('p = {type = "float", nullable = true, decimals = 2}') + 1 == next(
         place for place, line in enumerate(lines) if line.startswith('# "b c" = ')
     )
+    # Undeclared, so that its decimals are learned; the line may be taken in as it stands.
+    (question,) = [line for line in lines if line.startswith("# x = ")]
+    assert "how many decimals?" in question and from_toml("[columns]\n" + question[2:])["x"].decimals == 2
     assert "secret" not in text
 
 
 def test_words_for_stored_types_are_understood_as_well():
     words = ["int", "float", "bool", "date", "datetime", "duration", "categorical", "string", "untyped"]
     draft = draft_public([(word, word) for word in words])
-    assert [column.kind for column in draft.settled] == words[:7] and draft.questions == ("string", "untyped")
+    assert [column.kind for column in draft.settled] == [words[0], *words[2:7]]
+    assert draft.questions == ("float", "string", "untyped")
     assert from_toml(draft_public([("a", "string")]).to_toml()).columns == ()

@@ -25,6 +25,7 @@ CASES = {
     "unterminated before another": (b'x,y\n1,"%b\n2,"b"\n' % SECRET, {}, ["line 2", "quote none"]),
     "doubled quotes, then open": (b'x,y\n1,"a""b""%b\n2,3\n' % SECRET, {}, ["line 2", "never closed"]),
     "quote inside a field": (b'x,y\n1,2\n3,5"%b\n' % SECRET, {}, ["line 3", "quote none"]),
+    "quotes beside semicolons": (b'x;y, z;w\n"%b";"1";"2"\n' % SECRET, {}, ["line 2", "delimiter ';'"]),
     "lone carriage return": (b"x,y\r1,%b\r" % SECRET, {}, ["line 1", "carriage return"]),
     "semicolons": (b"x;y\n1;%b\n" % SECRET, {}, ["no ','", "delimiter ';'"]),
     "tabs": (b"x\ty\n1\t%b\n" % SECRET, {}, ["delimiter tab"]),

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.errors import HeaderError, InputError
 from sfumato.tables.source import open_source, storage_word
 
@@ -348,3 +349,77 @@ def test_storage_words_of_all_types():
     assert storage_word(pl.Decimal(10, 0)) == "int"
     assert storage_word(pl.Binary()) is None
     assert storage_word(pl.Null()) == "string"
+
+
+INDIA = dt.timezone(dt.timedelta(hours=5, minutes=30))
+NOON = pd.Timestamp("2020-06-01 12:00", tz=INDIA)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"at": [NOON, pd.NaT]}),
+        pd.DataFrame({"at": pd.array([NOON, None], dtype=pd.ArrowDtype(pa.timestamp("us", tz="+05:30")))}),
+        pa.table({"at": pa.array([NOON, None], pa.timestamp("us", tz="+05:30"))}),
+    ],
+    ids=["pandas", "pandas-arrow", "arrow"],
+)
+def test_a_fixed_offset_is_read_in_utc_and_comes_back(table):
+    source = open_source(table)
+    (block,) = source.blocks()
+    assert block["at"].dtype == source.columns[0].dtype and block["at"].dtype.time_zone == "UTC"
+    assert block["at"].to_list() == [NOON, None]
+    back = source.restore(block)
+    kind, expected = (
+        each["at"].type if isinstance(each, pa.Table) else each["at"].dtype for each in (back, table)
+    )
+    assert kind == expected
+    assert (back["at"].to_pylist() if isinstance(back, pa.Table) else back["at"].tolist())[0] == NOON
+
+
+class Unspeakable:
+    """Fails in every way an object can when it is looked at."""
+
+    def fail(self, *_):
+        raise RuntimeError("secret")
+
+    __ne__ = __str__ = __repr__ = fail
+
+
+@pytest.mark.parametrize("way", [pd.DataFrame, dict], ids=["pandas", "arrays"])
+def test_objects_that_cannot_be_spelled_are_missing_and_huge_numbers_stay_huge(way):
+    values = [10**5000, -(10**5000), Unspeakable(), "a"]
+    source = open_source(way({"o": np.array(values, object), "x": np.arange(4)}))
+    (block,) = source.blocks()
+    assert block["o"].to_list() == ["9" * 300, "-" + "9" * 300, None, "a"]
+
+
+class Torn(list):
+    """A sequence that has a length and no elements."""
+
+    def __getitem__(self, _):
+        raise RuntimeError("secret")
+
+
+def test_a_column_that_cannot_be_read_is_named_before_anything_is_charged(tmp_path):
+    table = {"x": np.arange(3), "torn": Torn("abc")}
+    with pytest.raises(InputError, match="column 'torn' holds something that cannot be read") as caught:
+        sf.fit(table, epsilon=1, ledger=tmp_path / "l", dataset="d")
+    assert "secret" not in str(caught.value) and caught.value.__suppress_context__
+    assert not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "synthetic"),
+    [
+        (pd.DataFrame({"c": pd.array([None], dtype=pd.ArrowDtype(pa.null()))}), pl.Series(["a"])),
+        (pd.DataFrame({"c": pd.array([1], dtype="Int8")}), pl.Series([300])),
+        (pd.DataFrame({"c": np.array([1], "m8[s]")}), pl.Series(["a"])),
+        ({"c": np.array([1], "m8[M]")}, pl.Series([dt.timedelta(days=40)])),
+        ({"c": np.array([1], "m8[Y]")}, pl.Series([dt.timedelta(days=40), None])),
+        (pa.table({"c": pa.nulls(1)}), pl.Series(["a"])),
+    ],
+)
+def test_values_that_a_type_cannot_hold_keep_their_own(table, synthetic):
+    back = open_source(table).restore(synthetic.alias("c").to_frame())["c"]
+    assert (back.to_pylist() if isinstance(back, pa.ChunkedArray) else back.tolist()) == synthetic.to_list()

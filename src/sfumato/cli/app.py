@@ -5,9 +5,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from typing import Any
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
@@ -21,6 +25,7 @@ from sfumato.cli.fit import fit
 from sfumato.cli.generate import generate
 from sfumato.cli.inspect import inspect
 from sfumato.cli.methods import methods
+from sfumato.cli.plan import plan
 from sfumato.cli.sample import sample
 from sfumato.cli.verify import verify
 from sfumato.errors import SfumatoError
@@ -68,7 +73,8 @@ for place, (command, group) in enumerate(
     ]
 ):
     app.command(command, group=group, sort_key=place)
-app.command(methods, group=_PREPARE, sort_key=1)
+app.command(plan, group=_PREPARE, sort_key=1)
+app.command(methods, group=_PREPARE, sort_key=2)
 schema = _app(
     "schema",
     "Draft, check and show schema files: what may be known of a table without cost.",
@@ -95,10 +101,32 @@ def run(arguments: list[str]) -> int:
     """Dispatch, and turn every outcome into an exit code."""
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _terminable():
         # What a user should know is said by the commands; a library's remarks may quote values.
         warnings.simplefilter("ignore")
         return _run(arguments, debug=debug)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, treated as an interrupt so that half-written files are taken away."""
+
+
+def _terminate(*_: Any) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up is not to be interrupted
+    raise _Terminated
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """While it lasts SIGTERM ends a run in good order; only the main thread can arrange that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def _run(arguments: list[str], *, debug: bool) -> int:
@@ -115,9 +143,10 @@ def _run(arguments: list[str], *, debug: bool) -> int:
             raise
         say_error(str(error))
         return error.exit_code
-    except KeyboardInterrupt:
-        say_error("interrupted; what was charged stays charged")
-        return 130
+    except KeyboardInterrupt as stop:
+        terminated = isinstance(stop, _Terminated)
+        say_error(f"{'terminated' if terminated else 'interrupted'}; what was charged stays charged")
+        return 143 if terminated else 130
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 1

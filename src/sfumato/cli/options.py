@@ -176,14 +176,9 @@ class MethodOptions:
     "How the table is modelled; `sfumato methods` lists them."
     set: Annotated[tuple[str, ...], Parameter(negative="", metavar="KEY=VALUE", group=METHOD)] = ()
     "An option of the method. May be repeated."
-    schema: Annotated[Path | None, Parameter(metavar="FILE", group=METHOD)] = None
-    """What is public about the table (TOML or JSON): types, bounds, categories. Whatever it leaves open is
-    learned from the budget."""
-    ledger: LedgerFile = None
-    dataset: Dataset = None
 
     def keywords(self) -> dict[str, Any]:
-        """As keyword arguments of `sfumato.fit`."""
+        """As keyword arguments of `sfumato.fit` and `sfumato.plan`."""
         if self.at_most is not None and self.unit is None:
             raise UsageError("--at-most needs --unit, the column that tells persons apart")
         if self.at_most is not None and self.at_most < 1:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.cli.console import say, say_json
-from sfumato.cli.options import Json
+from sfumato.cli.options import Json, Quiet
 
 
-def verify(model: Path, /, *, json: Json = False) -> None:
+def verify(model: Path, /, *, quiet: Quiet = False, json: Json = False) -> None:
     """Check a MODEL file without the data; exit code 3 if anything differs.
 
     Recomputes epsilon from the ledger of charges and rebuilds the model from its released answers alone:
@@ -29,5 +29,5 @@ def verify(model: Path, /, *, json: Json = False) -> None:
             {"verified": True, "epsilon": found.epsilon, "delta": found.delta, "checks": list(found.checks)}
         )
         return
-    for line in found.checks:
+    for line in () if quiet else found.checks:
         say(f"ok  {line}")

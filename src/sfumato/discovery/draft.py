@@ -17,6 +17,7 @@ from sfumato.discovery.discover import SHARES, Domain, discover
 from sfumato.domain.codecs import ValuesCodec
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.categorical import Categorical
+from sfumato.domain.stored import Stored
 from sfumato.errors import UsageError
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import total
@@ -47,8 +48,7 @@ def draft_schema(
     private = PrivateTable.open(table, dialect=dialect)
     stored = private.columns
     if epsilon is None:
-        words = [(each.name, "text" if each.storage == "untyped" else each.storage) for each in stored]
-        return draft_public(words), ()
+        return draft_public([(each.name, _word(each)) for each in stored]), ()
     unit = PrivacyUnit()
     found_delta = default_delta(None) if delta is None else delta
     budget = Budget(epsilon=epsilon, delta=found_delta, thresholds=True)
@@ -95,3 +95,10 @@ def _with_values(column: Column, domain: Domain) -> Column:
         return column
     values = tuple(value for value in found[0] if value not in ("", column.other_label))
     return attrs.evolve(column, public_values=values)
+
+
+def _word(stored: Stored) -> str:
+    """How a stored type is called in a draft."""
+    if stored.timezone:
+        return f"datetime, time_zone={stored.timezone!r}"
+    return "text" if stored.storage == "untyped" else stored.storage

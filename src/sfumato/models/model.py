@@ -16,10 +16,12 @@ from attrs import frozen
 
 from sfumato.domain.codecs import Codec
 from sfumato.domain.kinds.identifier import Id
+from sfumato.domain.shapes import show
 from sfumato.errors import KeySpaceError, UsageError
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer
 from sfumato.privacy.statement import Statement, statement_of
+from sfumato.scalars import plain
 from sfumato.schema import Schema
 from sfumato.synthesizers.recipe import Generator
 
@@ -119,8 +121,7 @@ class Model:
         """The same rows in chunks of bounded size; `text` spells every value as it stands in a file of
         text.
         """
-        wanted = self.rows if rows is None else rows
-        check_rows(wanted)
+        wanted = self.rows if rows is None else check_rows(rows)
         check_seed(seed)
         check_key_spaces(self.schema, wanted)
         fixed = self._conditions(where or {})
@@ -212,17 +213,19 @@ def _rebuild(facts: dict[str, Any]) -> Model:
     return Model(**facts)
 
 
-def check_rows(rows: int) -> None:
-    """UsageError unless `rows` is a whole number of at least 1."""
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise UsageError(f"the number of rows must be a whole number of at least 1, not {rows!r}")
+def check_rows(rows: Any) -> int:
+    """`rows` as an int; UsageError unless it is a whole number of at least 1 that a machine can count to."""
+    rows = plain(rows)
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows < 1 << 63:
+        raise UsageError(f"the number of rows must be a whole number of at least 1, not {show(rows)}")
+    return rows
 
 
 def check_seed(seed: Any) -> None:
     """UsageError unless `seed` is a whole number of at least 0, or None."""
     whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
     if seed is not None and (not whole or seed < 0):
-        raise UsageError(f"a seed must be a whole number of at least 0, not {seed!r}")
+        raise UsageError(f"a seed must be a whole number of at least 0, not {show(seed)}")
 
 
 def key_spaces(schema: Schema) -> dict[str, int | None]:

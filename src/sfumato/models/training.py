@@ -13,14 +13,23 @@ from sfumato.domain.column import Column
 from sfumato.domain.kinds.identifier import Id
 from sfumato.domain.kinds.real import Float
 from sfumato.domain.stored import Stored
-from sfumato.errors import Overdraft, UsageError
+from sfumato.errors import Fault, Overdraft, SchemaError, UsageError
 from sfumato.models.model import Model, check_key_spaces, check_rows
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.filter import NOISELESS, Accountant, Budget, PrivacyFilter, check_epsilon, check_scale
+from sfumato.privacy.filter import (
+    NOISELESS,
+    Accountant,
+    Budget,
+    PrivacyFilter,
+    check_delta,
+    check_epsilon,
+    check_scale,
+)
 from sfumato.privacy.mechanisms.prior import PriorRelease
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
+from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
@@ -33,6 +42,8 @@ MOST_FOR_SCHEMA = 0.75
 """Share of the budget that a schema bought earlier may take."""
 ATTACKABLE = 10.0
 """Above this epsilon published attacks recover individual records from marginal-based synthesizers."""
+LARGE_DELTA = 1e-4
+"""Above this delta is warned about where no bound on the rows is known to compare it with."""
 
 
 @frozen(kw_only=True)
@@ -70,6 +81,11 @@ class Job:
             found.append(
                 f"delta = {self.budget.delta:g} is over 1 in {rows:,} rows: it permits publishing a record"
             )
+        if rows is None and self.budget.delta > LARGE_DELTA:
+            found.append(
+                f"delta = {self.budget.delta:g} may permit publishing a record, unless the table has fewer "
+                f"than {1 / self.budget.delta:,.0f} rows"
+            )
         if self.schema.rules:
             found.append("the rules of the schema are recorded but not yet enforced on the synthetic rows")
         return found
@@ -91,13 +107,13 @@ def prepare(
     allow_empty: bool,
 ) -> Job:
     """Check options, schema and the head of the input, in this order; nothing is charged."""
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     if rows is not None:
-        check_rows(rows)
-    recipe = make_recipe(method, options)
+        rows = check_rows(rows)
+    recipe = make_recipe(method, plain_options(options))
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
     chosen = accountant_of(accountant)
-    found_delta = default_delta(facts.rows_at_most) if delta is None else delta
+    found_delta = default_delta(facts.rows_at_most) if delta is None else check_delta(delta)
     privacy_unit = unit_of(facts, unit, neighbours)
     prior = price_of_schema(facts, privacy_unit)
     check_scale(Budget(epsilon=epsilon, delta=found_delta, accountant=chosen), privacy_unit)
@@ -109,6 +125,7 @@ def prepare(
         stored = _agree(facts, stored, privacy_unit)
         facts = private.as_stored(facts)
     facts = with_unit(facts, stored, privacy_unit, private.label)
+    _check_output(facts, stored)
     decimal = dialect.decimal if dialect else "."
     facts = _with_decimal_mark(facts, stored, decimal)
     if rows is not None:
@@ -144,7 +161,13 @@ def accountant_of(name: str) -> Accountant:
 
 
 def budget_of(
-    schema: Schema, *, epsilon: float, delta: float, accountant: Accountant, unit: PrivacyUnit, undeclared: bool
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    accountant: Accountant,
+    unit: PrivacyUnit,
+    undeclared: bool,
 ) -> Budget:
     """What may be spent, with what thresholds and an earlier purchase set aside."""
     prior = price_of_schema(schema, unit)
@@ -163,8 +186,8 @@ def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
     price = left.price(prior.cost(unit).under(unit.neighbours))
     if price > MOST_FOR_SCHEMA * left.limit:
         raise Overdraft(
-            f"the schema was bought from these rows for {price / left.limit:.0%} of the budget of epsilon = "
-            f"{budget.epsilon:g} at delta = {budget.delta:.3g} allows, and too little is left",
+            f"the schema was bought from these rows for {price / left.limit:.0%} of the budget that "
+            f"epsilon = {budget.epsilon:g} at delta = {budget.delta:.3g} allows, which leaves too little",
             mend="raise epsilon, buy the schema for less, or declare its facts from public knowledge",
         )
 
@@ -182,7 +205,7 @@ def unit_of(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None
 def _pair(unit: Any) -> tuple[str, int]:
     """The column of persons and the rows kept of each; UsageError for anything else."""
     if isinstance(unit, tuple | list) and len(unit) == 2:
-        column, at_most = unit
+        column, at_most = unit[0], plain(unit[1])
         if isinstance(column, str) and isinstance(at_most, int) and not isinstance(at_most, bool):
             return column, at_most
     raise UsageError(
@@ -201,6 +224,15 @@ def _agree(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit) -> tup
     if schema.undeclared == "drop":
         return tuple(each for each in stored if each.name in known or each.name == unit.column)
     return stored
+
+
+def _check_output(schema: Schema, stored: Sequence[Stored]) -> None:
+    """SchemaError when every column is dropped, so that there would be nothing to write."""
+    dropped = {column.name for column in schema.columns if column.dropped}
+    if all(column.name in dropped for column in stored):
+        what = "all of them are text, which is left out, so no column would come out"
+        mend = 'declare one with another type, such as {type = "categorical", open_set = true}'
+        raise SchemaError("the schema", [Fault("columns", what, mend)])
 
 
 def _modelled(schema: Schema, stored: Sequence[Stored]) -> list[str]:

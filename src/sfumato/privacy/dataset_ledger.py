@@ -65,8 +65,7 @@ class DatasetLedger:
 
     def limit(self, dataset: str, *, epsilon: float, delta: float) -> None:
         """Set what all runs on `dataset` together may spend."""
-        check_epsilon(epsilon)
-        check_delta(delta)
+        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
         with self._locked() as (lines, append):
             self._check_name(dataset)
             append({"kind": "limit", "dataset": dataset, "epsilon": epsilon, "delta": delta}, lines)
@@ -128,8 +127,10 @@ class DatasetLedger:
             return lines
 
     def _check_name(self, dataset: str) -> None:
-        if not dataset.strip() or len(dataset) > 256:
-            raise UsageError("the name of the data set must have 1 to 256 characters")
+        if not isinstance(dataset, str) or not 1 <= len(dataset) <= 256 or dataset != dataset.strip():
+            raise UsageError(
+                "the name of the data set must be a text of 1 to 256 characters without blanks around it"
+            )
 
     @contextmanager
     def _locked(self, *, create: bool = True) -> Generator[tuple[list[dict[str, Any]], Any]]:

@@ -9,15 +9,16 @@ likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive del
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from sfumato.errors import Overdraft, UsageError
 from sfumato.privacy import gdp, zcdp
 from sfumato.privacy.cost import Cost, Price
 from sfumato.privacy.ledger import Limit
 from sfumato.privacy.unit import PrivacyUnit, Relation
+from sfumato.scalars import real
 
 Accountant = Literal["gdp", "zcdp"]
 THRESHOLD_SHARE = 0.10
@@ -38,6 +39,24 @@ DISTANCE_AT_MOST = 2.0**-200
 """Total variation distance of all noise of a run to the ideal law; the tables are far below it."""
 
 
+def check_epsilon(epsilon: Any) -> float:
+    """`epsilon` as a float; UsageError unless it is a finite number above 0 of a useful size."""
+    epsilon = real(epsilon, "epsilon")
+    if not math.isfinite(epsilon) or epsilon <= 0:
+        raise UsageError(f"epsilon must be a finite number above 0, not {epsilon}")
+    if not 1e-5 <= epsilon <= 1000:
+        raise UsageError(f"epsilon = {epsilon} is outside 1e-5 … 1000", mend="no useful guarantee lies there")
+    return epsilon
+
+
+def check_delta(delta: Any) -> float:
+    """`delta` as a float; UsageError unless 0 < delta < 1."""
+    delta = real(delta, "delta")
+    if not 1e-30 <= delta < 1:
+        raise UsageError(f"delta must lie between 1e-30 and 1, not {delta}")
+    return delta
+
+
 @frozen(kw_only=True)
 class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
@@ -46,8 +65,8 @@ class Budget:
     scale sigma on a query of L2 distance 1 costs 1/sigma² in either.
     """
 
-    epsilon: float
-    delta: float
+    epsilon: float = field(converter=check_epsilon)
+    delta: float = field(converter=check_delta)
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
@@ -55,8 +74,6 @@ class Budget:
     """Delta that an earlier release has spent on thresholds, set aside as well."""
 
     def __attrs_post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
         if self.conversion_delta <= 0:
             raise UsageError(
                 f"the schema was bought at more delta than delta = {self.delta:.3g} leaves",
@@ -84,24 +101,6 @@ class Budget:
         if self.accountant == "gdp":
             return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
         return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
-
-
-def check_epsilon(epsilon: float) -> None:
-    """UsageError unless epsilon is a finite number above 0."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
-        raise UsageError(f"epsilon must be a number, not {type(epsilon).__name__}")
-    if not math.isfinite(epsilon) or epsilon <= 0:
-        raise UsageError(f"epsilon must be a finite number above 0, not {epsilon}")
-    if not 1e-5 <= epsilon <= 1000:
-        raise UsageError(f"epsilon = {epsilon} is outside 1e-5 … 1000", mend="no useful guarantee lies there")
-
-
-def check_delta(delta: float) -> None:
-    """UsageError unless 0 < delta < 1."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float):
-        raise UsageError(f"delta must be a number, not {type(delta).__name__}")
-    if not 1e-30 <= delta < 1:
-        raise UsageError(f"delta must lie between 1e-30 and 1, not {delta}")
 
 
 def check_scale(budget: Budget, unit: PrivacyUnit) -> None:

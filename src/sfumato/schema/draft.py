@@ -1,6 +1,7 @@
 """A first schema from names and stored types alone: public, so it costs nothing.
 
-A column stored as text says nothing of its type; it is left as a question for the owner.
+A column stored as text says nothing of its type, one of floating-point numbers nothing of its decimals: such
+are left as questions for the owner. What stays a question is learned when the schema is used.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from sfumato.domain.column import Column
 from sfumato.domain.kinds import Bool, Categorical, Date, Datetime, Duration, Float, Int
 from sfumato.schema.schema import Schema
 
+_DECIMALS = (
+    '{name} = {{type = "float", nullable = true, decimals = 2}}   # stored as {word}: how many decimals? '
+    "as a comment, they are learned"
+)
 _QUESTION = (
     '{name} = {{type = "?"}}   # stored as {word}: int, float, categorical, bool, date, datetime, id or text?'
 )
+_FLOATING = re.compile("float|decimal|double")
 
 
 @frozen
@@ -54,7 +60,8 @@ class Draft:
                 lines.append(whole.split("[columns]\n", 1)[1].rstrip("\n"))
             else:
                 name = tomlkit.key(each[0]).as_string()
-                lines.append("# " + _QUESTION.format(name=name, word=each[1]))
+                question = _DECIMALS if _FLOATING.match(each[1].lower()) else _QUESTION
+                lines.append("# " + question.format(name=name, word=each[1]))
         return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -67,8 +74,11 @@ def _guess(name: str, word: str) -> Column | tuple[str, str]:
     plain = word.lower()
     if re.match(r"u?int", plain):
         return Int(name, nullable=True)
-    if plain.startswith(("float", "decimal", "double")):
-        return Float(name, nullable=True)
+    if scale := re.search(r"scale=(\d+)", plain):
+        places = int(scale[1])
+        return Float(name, nullable=True, decimals=places) if places else Int(name, nullable=True)
+    if _FLOATING.match(plain):
+        return name, word
     if plain.startswith("bool"):
         return Bool(name, nullable=True)
     if plain.startswith("datetime"):

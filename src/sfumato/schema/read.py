@@ -37,6 +37,9 @@ def read_schema(source: str | PathLike[str] | Mapping[str, Any] | Schema) -> Sch
         return source
     if isinstance(source, Mapping):
         return from_mapping(source)
+    if not isinstance(source, str | PathLike):
+        what = f"is of type {type(source).__name__}: expected a path, a mapping or a Schema"
+        raise SchemaError("the schema", [Fault("schema", what)])
     path = Path(source)
     title = path.name or str(path)
     try:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LONGEST_NAME = 256
+MOST_ROWS = 1 << 63
 NEIGHBOURS = ("add-remove", "replace")
 UNDECLARED = ("error", "draft", "drop")
 
@@ -202,6 +203,8 @@ class Schema:
     def _unit_faults(self) -> Iterator[Fault]:
         if WHOLE.test(self.rows_at_most) and (self.rows_at_most or 0) < 1:
             yield Fault("rows_at_most", f"is {show(self.rows_at_most)}: expected 1 or more")
+        if WHOLE.test(self.rows_at_most) and (self.rows_at_most or 0) >= MOST_ROWS:
+            yield Fault("rows_at_most", f"is {show(self.rows_at_most)}: no table has so many rows")
         if self.unit is None:
             return
         if not isinstance(self.unit, Unit):

@@ -34,6 +34,7 @@ from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import OneWay, measure_one_way
 from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
+from sfumato.synthesizers.ranges import Ranges, number_of_ranges, spread, summed
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.schedule import Schedule, groups_that_fit
 from sfumato.synthesizers.structure import MEAN_ABSOLUTE, Candidate, Choice, choose, scales_of
@@ -53,6 +54,8 @@ HOPELESS = 1e8
 """Noise of scores, in records, at which none is asked for."""
 LIKELY = 1_000
 """Candidates with the largest errors, among which the search chooses."""
+DROWNED = 0.5
+"""A pair is measured in ranges when noise would move more than this share of the rows of its table."""
 MANY = 11_000
 """Pairs of columns beyond which noise on the score of every one would drown them all: the most dependent
 pairs are then chosen one after another, without scores."""
@@ -87,7 +90,7 @@ class Adaptive:
     weights: Mapping[str, float] = field(factory=dict, converter=dict)
     """Weight of columns, 1 by default."""
     max_cells: int | None = field(default=None)
-    """Most cells of the model; default 2 million, 12 million where the budget can use them."""
+    """Most cells of the model; default 2 million, 8 million where the budget can use them."""
     rounds: int | None = field(default=None)
     """Rounds of scoring and measuring; by default 1 to 8, as the budget allows."""
     group: float | None = field(default=None)
@@ -229,7 +232,33 @@ class _Run:
         self.known: list[Measurement] = [self._one_way(i) for i in range(len(self.views))]
         self.measured: list[Clique] = []
         self.promise: dict[Clique, float] = {}
+        self.ranges = [
+            Ranges.of_counts(
+                counts.astype(np.float64), number_of_ranges(ones.total, sigma), ordered=codec.ordered
+            )
+            for codec, counts in zip(domain.codecs, self.coarse, strict=True)
+        ]
+        self.rough = self._drowned(goal.pairs(), sigma)
+        """Pairs that are measured in ranges."""
         self.wide = len(goal.pairs()) > MANY
+
+    def _drowned(self, pairs: Sequence[Clique], sigma: float) -> set[Clique]:
+        """Pairs whose table of groups would be nothing but noise, and whose table of ranges is smaller."""
+        found: set[Clique] = set()
+        for i, j in pairs:
+            cells = self.sizes[i] * self.sizes[j]
+            few = self.ranges[i].size * self.ranges[j].size < cells
+            if few and MEAN_ABSOLUTE * sigma * cells > DROWNED * self.ones.total:
+                table = np.outer(self.coarse[i], self.coarse[j]) / self.ones.total
+                if Candidate.of((i, j), 1.0, 0.0, table).noise(sigma) > DROWNED * self.ones.total:
+                    found.add((i, j))
+        return found
+
+    def _seen(self, clique: Clique) -> tuple[Coarse, ...]:
+        """The columns of a clique as they are counted."""
+        if clique in self.rough:
+            return tuple(self.ranges[a].view(self.views[a]) for a in clique)
+        return tuple(self.views[a] for a in clique)
 
     def _one_way(self, i: int) -> Measurement:
         members = np.bincount(self.groups[i], minlength=self.sizes[i])
@@ -265,7 +294,10 @@ class _Run:
         )
 
     def _importance(self, clique: Clique) -> float:
-        return self.goal.weight(clique) * self._cells(clique)
+        cells = self._cells(clique)
+        if clique in self.rough:
+            cells = int(np.prod([self.ranges[a].size for a in clique]))
+        return self.goal.weight(clique) * cells
 
     def _cells(self, clique: Clique) -> int:
         return int(np.prod([self.sizes[a] for a in clique], dtype=np.float64))
@@ -316,7 +348,11 @@ class _Run:
             estimates = expected_counts(model, cliques)
         else:
             estimates = [np.outer(self.coarse[i], self.coarse[j]) / self.ones.total for i, j in cliques]
-        views = [tuple(self.views[a] for a in clique) for clique in cliques]
+        estimates = [
+            summed(table, [self.ranges[a] for a in clique]) if clique in self.rough else table
+            for clique, table in zip(cliques, estimates, strict=True)
+        ]
+        views = [self._seen(clique) for clique in cliques]
         errors, sigma = self.curator.errors(
             ErrorScores(cliques=views, estimates=estimates),
             spend=scores,
@@ -378,12 +414,17 @@ class _Run:
 
     def _measure(self, choice: Choice, spend: float) -> None:
         noisy = self.curator.measure_each(
-            [tuple(self.views[a] for a in clique) for clique in choice.cliques],
+            [self._seen(clique) for clique in choice.cliques],
             scales=choice.scales,
             spend=spend,
             purpose="marginals",
         )
         for clique, table, sigma in zip(choice.cliques, noisy.tables, noisy.sigmas, strict=True):
-            self.known.append(Measurement(clique=clique, values=table.astype(np.float64), sigma=sigma))
+            values = table.astype(np.float64)
+            if clique in self.rough:
+                ranges, distance = [self.ranges[a] for a in clique], self.promise.get(clique, 0.0)
+                self.known.append(spread(clique, values, sigma, ranges, distance=distance))
+            else:
+                self.known.append(Measurement(clique=clique, values=values, sigma=sigma))
             if len(clique) > 1:
                 self.measured.append(clique)

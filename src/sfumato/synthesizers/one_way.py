@@ -62,9 +62,13 @@ def _remark_on_strays(
     """Tell when many cells are missing, or not as declared, in a column that is declared complete."""
     stray = int(table[0]) if not codec.allowed[0] else 0
     if stray > max(5 * sigma, 0.02 * total):
+        learned = codec.facts.source == "dp"
+        what = "not of the type that was learned" if learned else "not as declared"
+        mend = "state nullable = true, or mend its facts"
+        mend = "in a schema, state nullable = true or its type" if learned else mend
         curator.remark(
-            f"{codec.column!r}: about {stray / total:.0%} of its cells are missing or not as declared, and "
-            "it is not nullable, so values are drawn in their place; state nullable = true, or mend its facts"
+            f"{codec.column!r}: about {stray / total:.0%} of its cells are missing or {what}, and it is not "
+            f"nullable, so values are drawn in their place; {mend}"
         )
 
 

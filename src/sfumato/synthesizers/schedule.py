@@ -13,7 +13,7 @@ from attrs import frozen
 WEAK, STRONG = 2_000.0, 20_000.0
 """Signals between which a table is neither weak nor strong; what follows is for weak, middling, strong."""
 ROUNDS = (1, 2, 4)
-CELLS = (2_000_000, 2_000_000, 12_000_000)
+CELLS = (2_000_000, 2_000_000, 8_000_000)
 PAIR_CELLS = 8_000_000
 """Cells of all pairs that are scored in one round."""
 GROUP = (1.0, 1.0, 0.0)

@@ -8,7 +8,8 @@ import polars as pl
 
 from sfumato.errors import Fault, HeaderError, InputError
 from sfumato.tables.names import check_names, same_but_for_case
-from sfumato.tables.source import SourceColumn, block_dtype, storage_word
+from sfumato.tables.restore import ANYTHING
+from sfumato.tables.source import Source, SourceColumn, block_dtype, storage_word
 from sfumato.tables.texts import as_text
 
 _CELLS = 1 << 21
@@ -56,6 +57,24 @@ def refuse_nested(found: Mapping[str, str], label: str) -> None:
         for name, kind in found.items()
     ]
     raise HeaderError(label, faults)
+
+
+def check_cells(source: Source) -> None:
+    """One pass that raises InputError, naming the column, where reading raises anything.
+
+    For tables whose cells are turned from Python objects, which may do as they like.
+    """
+    for column in source.columns:
+        try:
+            for _ in source.blocks([column.name]):
+                pass
+        except (InputError, MemoryError):
+            raise
+        except ANYTHING:  # its message may quote a cell
+            raise InputError(
+                f"{source.label}: column {column.name!r} holds something that cannot be read",
+                mend="turn it into numbers, texts or dates",
+            ) from None
 
 
 def as_blocks(frame: pl.DataFrame) -> pl.DataFrame:

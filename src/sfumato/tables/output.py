@@ -51,7 +51,8 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> Path:
             raise OutputError(f"{str(target)!r} exists and is not a regular file")
         if not force:
             raise OutputError(
-                f"{str(target)!r} exists", mend="choose another name, or say --force to replace it"
+                f"{str(target)!r} exists",
+                mend="choose another name, or say --force (in Python: force=True) to replace it",
             )
     folder = target.parent
     if not folder.is_dir():

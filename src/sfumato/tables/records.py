@@ -93,7 +93,7 @@ def find_records(buffer: bytes, marks: Marks, *, label: str, first_line: int, fi
                     start,
                     first_line,
                     "the quoted field that starts here is never closed",
-                    _HINT,
+                    _hint(buffer, marks),
                 )
             outside = ~quotes & (inside == 0)
     inner = places if outside is None else places[outside]
@@ -123,6 +123,18 @@ def find_records(buffer: bytes, marks: Marks, *, label: str, first_line: int, fi
 
 _HINT = "double a quote inside a quoted field; if quotes have no meaning in this file: --quote none"
 
+_OTHERS = {b";": "';'", b"\t": "tab", b"|": "'|'"}
+
+
+def _hint(buffer: bytes, marks: Marks) -> str:
+    """What may help where quotes stand wrong: another delimiter, if the head of the file is full of one."""
+    head = buffer[: 1 << 16]
+    used = head.count(bytes([marks.delimiter]))
+    for mark, word in _OTHERS.items():
+        if head.count(mark) > used:
+            return f"if {word} separates the fields: --delimiter {word}"
+    return _HINT
+
 
 def _check_quotes(quotes: Places, buffer: bytes, marks: Marks, label: str, first_line: int) -> None:
     """Opening quotes follow a delimiter, record end or closing quote; closing ones precede such."""
@@ -135,11 +147,12 @@ def _check_quotes(quotes: Places, buffer: bytes, marks: Marks, label: str, first
     inner = closing[closing + 1 < data.size]
     early = inner[~edge[data[inner + 1]]]
     if stray.size and (not early.size or stray[0] < early[0]):
-        _fail(label, buffer, int(stray[0]), first_line, "a quote stands inside a field without quotes", _HINT)
+        what = "a quote stands inside a field without quotes"
+        _fail(label, buffer, int(stray[0]), first_line, what, _hint(buffer, marks))
     if early.size:
         what = "the quoted field that starts here is not closed, or more text follows its closing quote"
         start = _field_start(quotes, int(np.searchsorted(quotes, early[0])) - 1)
-        _fail(label, buffer, start, first_line, what, _HINT)
+        _fail(label, buffer, start, first_line, what, _hint(buffer, marks))
 
 
 def _field_start(quotes: Places, opening: int) -> int:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
+ANYTHING: tuple[type[BaseException], ...] = (Exception, pl.exceptions.PanicException)
+"""What code of others may raise, less what ends the program."""
+
 
 def without_labels(dtypes: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
     """`dtypes` with the list of every Enum taken out: what a model may hold on to."""
@@ -35,7 +38,7 @@ def series_like(series: pl.Series, dtype: pl.DataType) -> pl.Series:
         return series
     try:
         cast = _cast(series, dtype)
-    except pl.exceptions.PolarsError:
+    except ANYTHING:  # whatever a type refuses: the rows are paid for
         return series
     return series if cast is None or cast.null_count() != series.null_count() else cast
 

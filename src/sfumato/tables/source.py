@@ -131,3 +131,15 @@ def block_dtype(dtype: pl.DataType) -> pl.DataType:
     if isinstance(dtype, texts):
         return pl.String()
     return pl.Float32() if dtype == pl.Float16 else dtype
+
+
+def zone_name(zone: object) -> str:
+    """The name of a time zone in blocks: UTC for a fixed offset, or whatever else has no name for polars."""
+    import polars as pl
+
+    name = str(zone)
+    try:
+        pl.Series([0], dtype=pl.Datetime("us", "UTC")).dt.convert_time_zone(name)
+    except pl.exceptions.PolarsError:
+        return "UTC"
+    return name

@@ -9,9 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+_HUGE = "9" * 300
+"""More digits than any bound has, and more characters than a category may have."""
+
 
 def text_series(values: Iterable[Any]) -> pl.Series:
-    """Python objects as texts: None, NaN, NaT and NA are missing, a string is itself, the rest its `str`."""
+    """Python objects as texts: None, NaN, NaT and NA are missing, a string is itself, the rest its `str`.
+
+    An object that cannot be spelled is missing; a whole number too long to be spelled becomes a large one.
+    """
     texts = [value if type(value) is str else _text(value) for value in values]
     try:
         return pl.Series(texts, dtype=pl.String)
@@ -23,15 +29,16 @@ def text_series(values: Iterable[Any]) -> pl.Series:
 def _text(value: Any) -> str | None:
     if value is None:
         return None
-    if isinstance(value, str):
-        return value[:]  # a plain string, also from a subclass
     try:
         if value != value:
             return None
-    except (TypeError, ValueError):  # NA has no truth value, an array has many
+    except Exception:  # NA has no truth value, an array has many
         if type(value).__name__ == "NAType":
             return None
-    return str(value)
+    try:
+        return str.__str__(value if isinstance(value, str) else str(value))  # plain, also from a subclass
+    except Exception:
+        return ("-" * (value < 0) + _HUGE) if type(value) is int else None
 
 
 def as_text(series: pl.Series) -> pl.Series:

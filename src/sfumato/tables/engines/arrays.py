@@ -11,9 +11,9 @@ from attrs import define, frozen
 
 from sfumato.errors import InputError
 from sfumato.tables.dialect import CsvDialect
-from sfumato.tables.frames import block_rows, refuse_nested
+from sfumato.tables.frames import block_rows, check_cells, refuse_nested
 from sfumato.tables.names import check_names, same_but_for_case
-from sfumato.tables.restore import as_bool
+from sfumato.tables.restore import ANYTHING, as_bool
 from sfumato.tables.source import SourceColumn, engines, storage_word
 from sfumato.tables.texts import numpy_dtype, numpy_series, text_series
 
@@ -38,6 +38,10 @@ class ArraysSource:
             parts = {name: _series(self._arrays[name][start : start + step]) for name in wanted}
             yield pl.DataFrame(parts)
 
+    def check_rows(self) -> None:
+        """InputError for a column whose cells cannot be read."""
+        check_cells(self)
+
     @property
     def restore(self) -> ArraysRestore:
         arrays = {name: values for name, values in self._arrays.items() if isinstance(values, np.ndarray)}
@@ -59,17 +63,24 @@ def _series(values: Any) -> pl.Series:
 
 
 def _array(series: pl.Series, dtype: np.dtype[Any] | None) -> np.ndarray:
-    missing = bool(series.null_count())
-    natural = objects(series) if series.dtype == pl.String else series.to_numpy()
-    if dtype is None:
-        return natural
+    values = None
+    if dtype is not None:
+        try:
+            values = _typed(series, dtype)
+        except ANYTHING:  # whatever a type refuses: the rows are paid for
+            values = None
+    if values is not None:
+        return values
+    return objects(series) if series.dtype == pl.String else series.to_numpy()
+
+
+def _typed(series: pl.Series, dtype: np.dtype[Any]) -> np.ndarray | None:
     if dtype.kind == "O":
         return objects(series)
     if dtype.kind in "UT":
         texts = objects(series.cast(pl.String))
-        return texts if missing else texts.astype(dtype.kind)
-    values = numpy_like(series, dtype)
-    return natural if values is None else values
+        return texts if series.null_count() else texts.astype(dtype.kind)
+    return numpy_like(series, dtype)
 
 
 def objects(series: pl.Series) -> np.ndarray:

@@ -13,8 +13,8 @@ from sfumato.errors import InputError
 from sfumato.tables.dialect import CsvDialect
 from sfumato.tables.frames import READ_FAILURES, flat_columns, frame_blocks, refuse_nested
 from sfumato.tables.names import check_names
-from sfumato.tables.restore import series_like, without_labels
-from sfumato.tables.source import SourceColumn, engines
+from sfumato.tables.restore import ANYTHING, series_like, without_labels
+from sfumato.tables.source import SourceColumn, engines, zone_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +78,7 @@ def _typed(series: pl.Series, dtype: pl.DataType, kind: Any) -> Any:
         array = series_like(series, dtype).to_arrow()
     try:
         return array.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except ANYTHING:  # whatever a type refuses: the rows are paid for
         return array
 
 
@@ -99,7 +99,8 @@ class ArrowEngine:
             label,
         )
         try:
-            rows = pl.from_arrow(table)
+            readable = [field.with_type(readable_type(field.type)) for field in table.schema]
+            rows = pl.from_arrow(table.cast(pa.schema(readable)))
         except READ_FAILURES:
             raise InputError(f"{label}: a column has a type that cannot be read") from None
         assert isinstance(rows, pl.DataFrame)
@@ -107,6 +108,14 @@ class ArrowEngine:
         if not allow_empty and not rows.height:
             raise InputError(f"{label} has no rows")
         return ArrowSource(table, rows, label, columns, notes)
+
+
+def readable_type(kind: Any) -> Any:
+    """The type as which polars reads a column: instants of a zone without a name are read in UTC."""
+    import pyarrow as pa
+
+    zoned = pa.types.is_timestamp(kind) and kind.tz is not None
+    return pa.timestamp(kind.unit, zone_name(kind.tz)) if zoned else kind
 
 
 def _binary(kind: Any) -> bool:

@@ -17,10 +17,11 @@ from attrs import define, frozen
 from sfumato.errors import InputError
 from sfumato.tables.dialect import CsvDialect
 from sfumato.tables.engines.arrays import numpy_like, objects
-from sfumato.tables.frames import block_rows, refuse_nested
+from sfumato.tables.engines.arrow import readable_type
+from sfumato.tables.frames import block_rows, check_cells, refuse_nested
 from sfumato.tables.names import check_names, same_but_for_case
-from sfumato.tables.restore import as_bool, series_like
-from sfumato.tables.source import SourceColumn, block_dtype, engines, storage_word
+from sfumato.tables.restore import ANYTHING, as_bool, series_like
+from sfumato.tables.source import SourceColumn, block_dtype, engines, storage_word, zone_name
 from sfumato.tables.texts import numpy_dtype, numpy_series, text_series
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class PandasSource:
                 part = self._table.iloc[start : start + step, self._places[name]]
                 parts[name] = _series(part).cast(dtypes[name])
             yield pl.DataFrame(parts)
+
+    def check_rows(self) -> None:
+        """InputError for a column whose cells cannot be read."""
+        check_cells(self)
 
     @property
     def restore(self) -> PandasRestore:
@@ -89,13 +94,13 @@ def _dtype(dtype: Any) -> tuple[pl.DataType, str] | None:
         return pl.String(), "categorical"
     elif isinstance(dtype, pd.DatetimeTZDtype):
         unit = dtype.unit if dtype.unit in ("ms", "us", "ns") else "ms"
-        found = pl.Datetime(unit, str(dtype.tz))
+        found = pl.Datetime(unit, zone_name(dtype.tz))
     elif isinstance(dtype, pd.SparseDtype):
         return _dtype(dtype.subtype)
     elif isinstance(dtype, pd.ArrowDtype):
         import pyarrow as pa
 
-        found = pl.Series(pl.from_arrow(pa.array([], dtype.pyarrow_dtype))).dtype
+        found = pl.Series(pl.from_arrow(pa.array([], readable_type(dtype.pyarrow_dtype)))).dtype
         word = storage_word(found)
         return None if word is None else (block_dtype(found), word)
     elif hasattr(dtype, "numpy_dtype"):  # nullable integers, floats and truths
@@ -118,8 +123,11 @@ def _series(column: pd.Series) -> pl.Series:
         return labels.gather(codes.set(codes < 0, None))
     if isinstance(dtype, pd.DatetimeTZDtype):
         instants = numpy_series(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
-        return instants.dt.replace_time_zone("UTC").dt.convert_time_zone(str(dtype.tz))
-    if isinstance(dtype, pd.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
+        return instants.dt.replace_time_zone("UTC").dt.convert_time_zone(zone_name(dtype.tz))
+    if isinstance(dtype, pd.ArrowDtype):
+        array = column.array.__arrow_array__()
+        return pl.Series(pl.from_arrow(array.cast(readable_type(array.type))))
+    if getattr(dtype, "storage", "") == "pyarrow":
         return pl.Series(pl.from_arrow(column.array.__arrow_array__()))
     if isinstance(dtype, pd.SparseDtype):
         return numpy_series(np.asarray(column.array))
@@ -150,6 +158,13 @@ def _zoned(series: pl.Series, zone: Any) -> Any:
 
 def _restored(series: pl.Series, dtype: Any) -> Any:
     """The values as an array of a pandas dtype, or of a dtype that can hold them."""
+    try:
+        return _typed(series, dtype)
+    except ANYTHING:  # whatever a dtype refuses: the rows are paid for
+        return _natural(series)
+
+
+def _typed(series: pl.Series, dtype: Any) -> Any:
     import pandas as pd
 
     if isinstance(dtype, pd.SparseDtype):
@@ -162,7 +177,7 @@ def _restored(series: pl.Series, dtype: Any) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
         return _categorical(series, dtype)
     if isinstance(dtype, pd.DatetimeTZDtype):
-        zoned = series_like(series, pl.Datetime("us", str(dtype.tz)))
+        zoned = series_like(series, pl.Datetime("us", zone_name(dtype.tz)))
         if not isinstance(zoned.dtype, pl.Datetime) or zoned.dtype.time_zone is None:
             return _natural(series)
         return _zoned(zoned, dtype.tz).astype(dtype)
@@ -170,10 +185,7 @@ def _restored(series: pl.Series, dtype: Any) -> Any:
         texts = series if series.dtype == pl.String else series.cast(pl.String)
         return pd.Series(objects(texts), dtype=dtype).array
     truths = as_bool(series) if dtype == "boolean" and series.dtype != pl.Boolean else series
-    try:
-        return pd.array(objects(series if truths is None else truths), dtype=dtype)
-    except (TypeError, ValueError, OverflowError, ArithmeticError):
-        return _natural(series)
+    return pd.array(objects(series if truths is None else truths), dtype=dtype)
 
 
 def _without_labels(dtype: Any) -> Any:

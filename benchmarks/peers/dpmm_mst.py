@@ -1,0 +1,16 @@
+"""dpmm's MST, with its defaults, on its own copy of mbi."""
+
+import dpmm_models
+from exchange import run
+
+REQUIREMENTS = ("dpmm==0.1.9",)
+
+
+def fit(codes, sizes, task):
+    from dpmm.models.mst import MSTGM
+
+    return dpmm_models.fit(codes, sizes, task, MSTGM)
+
+
+if __name__ == "__main__":
+    run(fit, dpmm_models.sample)
