@@ -40,7 +40,7 @@ def by_command(table: RealTable, folder: Path, *, method: str, epsilon: float, s
     if schema:
         words += ["--schema", table.schema]
     ran = sfumato("generate", table.path, "-o", out, *words)
-    assert ran.code == 0 and "WARNING" not in ran.err and "error" not in ran.err, ran.err
+    assert ran.code == 0 and "WARNING" not in ran.err and "error:" not in ran.err, ran.err
     frame = pl.read_parquet(out) if suffix == ".parquet" else rows_of(folder)
     assert frame.height == ROWS and frame.columns == names_of(table, schema=schema)
     if suffix == ".parquet":

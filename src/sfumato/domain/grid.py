@@ -150,14 +150,18 @@ class GridCodec:
         return self._with_atoms(values, codes, atom, text=text).alias(self.column)
 
     def _draw(self, cells: Ints, rng: np.random.Generator) -> Ints:
-        lows = self.lows[cells]
         if self._step == 1:
-            return lows
+            return self.lows.take(cells)
         room = self.widths.copy()
         for cell, units in self._banned.items():
             room[cell] = max(1, room[cell] - len(units))
-        room = room[cells]
-        units = lows + np.minimum((rng.random(len(cells)) * room).astype(np.int64), room - 1)
+        most = room.take(cells)
+        shares = rng.random(len(cells))
+        shares *= most
+        units = shares.astype(np.int64)
+        most -= 1
+        np.minimum(units, most, out=units)
+        units += self.lows.take(cells)
         for cell, banned in self._banned.items():
             rows = np.flatnonzero(cells == cell)
             if len(rows) and len(banned) < self.widths[cell]:

@@ -143,15 +143,17 @@ def _shuffled(state: np.ndarray | None, states: int, rows: int, rng: np.random.G
     """Row numbers grouped by state, in random order within each group."""
     row_bits = max(rows - 1, 1).bit_length()
     state_bits = (states - 1).bit_length()
-    random_bits = min(64 - row_bits - state_bits, 32)
-    if random_bits < RANDOM_BITS:
-        random = rng.integers(0, 2**64, size=rows, dtype=np.uint64)
+    random = rng.integers(0, 2**64, size=rows, dtype=np.uint64)
+    if 64 - row_bits - state_bits < RANDOM_BITS:
         return np.lexsort((random,) if state is None else (random, state))
-    key = rng.integers(0, 2**random_bits, size=rows, dtype=np.uint32, endpoint=False).astype(np.uint64)
-    if state is not None:
-        key |= state.astype(np.uint64) << np.uint64(random_bits)
-    key <<= np.uint64(row_bits)
+    # One number to sort: the state, random bits, the row.
+    key = random
+    key &= np.uint64((1 << (64 - state_bits)) - (1 << row_bits))
     key |= np.arange(rows, dtype=np.uint64)
+    if state is not None and state_bits:
+        high = state.astype(np.uint64)
+        high <<= np.uint64(64 - state_bits)
+        key |= high
     key.sort()
     key &= np.uint64(2**row_bits - 1)
     return key.view(np.int64)

@@ -110,9 +110,9 @@ def split_groups(
     """
     result = np.zeros(int(groups.max()) + 1, dtype=code_dtype(groups.size))
     result[groups] = np.arange(groups.size)
-    codes = result[drawn]
+    codes = result.take(drawn)
     several = np.bincount(groups) > 1
-    rows = np.flatnonzero(several[drawn])
+    rows = np.flatnonzero(several.take(drawn))
     if rows.size == 0:
         return codes
     # The groups with several codes, and for each of them its codes in a row of one table.
@@ -126,7 +126,12 @@ def split_groups(
         code[row, : part.size] = part
         if mass[-1] > 0:
             cumulative[row, : part.size] = mass / mass[-1]
-    states = number.astype(code_dtype(len(members)))[drawn[rows]]
-    cells = draw_within(states, cumulative, rng)
-    codes[rows] = code[states, cells]
+    everywhere = rows.size == drawn.size
+    states = number.astype(code_dtype(len(members))).take(drawn if everywhere else drawn[rows])
+    place = states.astype(np.int64)
+    place *= width
+    place += draw_within(states, cumulative, rng)
+    if everywhere:
+        return code.reshape(-1).take(place)
+    codes[rows] = code.reshape(-1).take(place)
     return codes
