@@ -17,7 +17,11 @@ import sfumato as sf
 from sfumato.schema import lint, read_schema
 
 ROWS = 300
-METHODS, EPSILONS, WAYS = ("adaptive", "mst", "independent"), (0.1, 1.0, 10.0), ("pandas", "polars", "arrow", "dict")
+METHODS, EPSILONS, WAYS = (
+    ("adaptive", "mst", "independent"),
+    (0.1, 1.0, 10.0),
+    ("pandas", "polars", "arrow", "dict"),
+)
 FAST = [
     ("titanic", "mst"), ("telco", "mst"), ("survey", "independent"), ("acs", "independent"),
     ("loans", "independent"), ("adult", "independent"),
