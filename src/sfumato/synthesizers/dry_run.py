@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sfumato.graphical import CellCounter
 from sfumato.synthesizers.outlook import Scene
 from sfumato.synthesizers.schedule import Schedule
-from sfumato.synthesizers.structure import GUESS, MEAN_ABSOLUTE, PATIENCE, TRIED, Candidate, promised
+from sfumato.synthesizers.structure import GUESS, MEAN_ABSOLUTE, TRIED, Candidate, improving
 from sfumato.synthesizers.workload import Clique
 
 Floats = npt.NDArray[np.float64]
@@ -90,21 +90,12 @@ def _add(
 ) -> bool:
     """Add what `choose` would; False once a clique does not fit, since others will then fill the model."""
     guess = float(distance * np.sqrt(GUESS / spend))
+    ranked = sorted(candidates, key=lambda c: -c.gain(guess))[:TRIED]
     chosen: list[Candidate] = []
-    best, failed = 0.0, 0
-    for candidate in sorted(candidates, key=lambda c: -c.gain(guess))[:TRIED]:
-        if candidate.distance < doubt:
-            continue
-        value = promised([*chosen, candidate], spend, distance)
-        if value <= best:
-            failed += 1
-            if failed > PATIENCE:
-                break
-        elif counter.add_within(candidate.clique, most):
-            chosen.append(candidate)
-            best, failed = value, 0
-        else:
+    for candidate in improving(ranked, chosen, spend=spend, distance=distance, doubt=doubt):
+        if not counter.add_within(candidate.clique, most):
             return False
+        chosen.append(candidate)
     return True
 
 

@@ -9,7 +9,7 @@ the noise Σ w s sigma (s cells) is least for 1/sigma² in proportion to (w s)^(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -92,19 +92,31 @@ def choose(
     sigma = distance * np.sqrt(GUESS / spend)
     ranked = sorted(candidates, key=lambda c: (-c.gain(sigma), c.clique))[:TRIED]
     chosen: list[Candidate] = []
+    fresh = (candidate for candidate in ranked if not _covered(candidate.clique, chosen))
+    for candidate in improving(fresh, chosen, spend=spend, distance=distance, doubt=doubt):
+        if counter.add_within(candidate.clique, max_cells):
+            chosen.append(candidate)
+    return Choice(tuple(c.clique for c in chosen), scales_of([c.weight * c.size for c in chosen]))
+
+
+def improving(
+    ranked: Iterable[Candidate], chosen: list[Candidate], *, spend: float, distance: float, doubt: float
+) -> Iterator[Candidate]:
+    """Candidates that raise what `chosen` promises, in order; the caller appends there those it takes."""
     best, failed = 0.0, 0
     for candidate in ranked:
-        if candidate.distance < doubt or _covered(candidate.clique, chosen):
+        if candidate.distance < doubt:
             continue
         value = promised([*chosen, candidate], spend, distance)
         if value <= best:
             failed += 1
             if failed > PATIENCE:
-                break
-        elif counter.add_within(candidate.clique, max_cells):
-            chosen.append(candidate)
+                return
+            continue
+        taken = len(chosen)
+        yield candidate
+        if len(chosen) > taken:
             best, failed = value, 0
-    return Choice(tuple(c.clique for c in chosen), scales_of([c.weight * c.size for c in chosen]))
 
 
 def _covered(clique: Clique, chosen: Sequence[Candidate]) -> bool:
