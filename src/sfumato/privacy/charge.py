@@ -39,6 +39,14 @@ class Charge:
     def of(cls, budget: Budget, *, paid: Price | None = None) -> Charge:
         """The charge of a run with `budget`, of which `paid` is on the ledger already."""
         spend, delta, epsilon = budget.spend, budget.delta, budget.epsilon
+        if budget.accountant == "pure":
+            return cls(
+                epsilon=epsilon,
+                delta=delta,
+                delta_outside=delta,
+                mu2=gdp.mu_of_pure(epsilon) ** 2,
+                rho=epsilon**2 / 2,
+            )
         gaussian = budget.accountant == "gdp"
         if paid is not None:
             spend, delta = spend - (paid.mu2 if gaussian else 2 * paid.rho), delta - paid.delta

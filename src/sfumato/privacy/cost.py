@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Literal
 
@@ -9,7 +10,7 @@ from attrs import frozen
 
 from sfumato.privacy import gdp
 
-Shape = Literal["gaussian", "bounded-range", "none", "revealed"]
+Shape = Literal["gaussian", "bounded-range", "pure", "none", "revealed"]
 
 
 @frozen(kw_only=True)
@@ -18,7 +19,7 @@ class Price:
 
     `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
     outside of both (thresholds). `shape` names the dominating pair for privacy-loss distributions: a
-    Gaussian with `mu2`, or a bounded-range pair with range `epsilon`.
+    Gaussian with `mu2`, a bounded-range pair with range `epsilon`, or randomised response with `epsilon`.
     """
 
     shape: Shape
@@ -62,6 +63,18 @@ def bounded_range(epsilon: float) -> Price:
     return Price(
         shape="bounded-range", mu2=gdp.mu_of_bounded_range(epsilon) ** 2, rho=epsilon**2 / 8, epsilon=epsilon
     )
+
+
+def pure(epsilon: Fraction) -> Price:
+    """A mechanism whose log-probability ratios are at most `epsilon` either way, up to a delta of its own.
+
+    rho = epsilon²/2 (Bun, Steinke 2016, Proposition 1.4); mu = 2 Φ⁻¹(e^ε / (1 + e^ε)), that of randomised
+    response (Dong, Roth, Su 2022). `epsilon` is rounded up.
+    """
+    rounded = float(epsilon)
+    if Fraction(rounded) < epsilon:
+        rounded = math.nextafter(rounded, math.inf)
+    return Price(shape="pure", mu2=gdp.mu_of_pure(rounded) ** 2, rho=rounded**2 / 2, epsilon=rounded)
 
 
 def repeated(price: Price, times: int) -> Price:

@@ -4,6 +4,10 @@ Mechanisms may be chosen after looking at earlier answers, so composition must h
 parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is free of charge (Smith,
 Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
 likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it.
+
+The filter of pure methods adds up epsilon itself (Rogers, Roth, Ullman, Vadhan 2016, section 3: plain sums
+stay valid for adaptively chosen parameters). It admits nothing but pure mechanisms, so that no delta is
+needed to convert the sum; delta is what thresholds take, and 0 without them.
 """
 
 from __future__ import annotations
@@ -20,9 +24,11 @@ from sfumato.privacy.ledger import Limit
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.scalars import real
 
-Accountant = Literal["gdp", "zcdp"]
+Accountant = Literal["gdp", "zcdp", "pure"]
 THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
+PURE_THRESHOLD_SHARE = 0.49
+"""The same where nothing else needs delta. Under the other relation up to twice as much is spent."""
 NUMERIC_SHARE = 0.001
 """Share of delta kept for the distance of the noise tables to the ideal law."""
 
@@ -35,6 +41,8 @@ times the distance of the noise tables to the ideal law is still far below any d
 WIDEST = 2.0**28
 """Largest noise scale, in records, of one question that takes the whole budget. Samplers reach 2**45, so that
 questions may have a share of 2**-34."""
+PURE = ("pure", "bounded-range")
+"""Shapes of prices whose `epsilon` bounds log-probability ratios."""
 DISTANCE_AT_MOST = 2.0**-200
 """Total variation distance of all noise of a run to the ideal law; the tables are far below it."""
 
@@ -62,11 +70,12 @@ class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
 
     `spend` is Σ mu² for the Gaussian-DP filter and 2 Σ rho for the zCDP filter, so that a Gaussian of
-    scale sigma on a query of L2 distance 1 costs 1/sigma² in either.
+    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the pure filter it is Σ epsilon.
     """
 
     epsilon: float = field(converter=check_epsilon)
-    delta: float = field(converter=check_delta)
+    delta: float = field(converter=float)
+    """0 for pure runs without thresholds only."""
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
@@ -74,6 +83,11 @@ class Budget:
     """Delta that an earlier release has spent on thresholds, set aside as well."""
 
     def __attrs_post_init__(self) -> None:
+        if self.accountant == "pure" and self.delta == 0 and not self.thresholds:
+            return
+        check_delta(self.delta)
+        if self.accountant == "pure":
+            return
         if self.conversion_delta <= 0:
             raise UsageError(
                 f"the schema was bought at more delta than delta = {self.delta:.3g} leaves",
@@ -88,16 +102,21 @@ class Budget:
     @property
     def threshold_delta(self) -> float:
         """Delta set aside for partition selection."""
-        return (THRESHOLD_SHARE * self.delta if self.thresholds else 0.0) + self.prior_delta
+        share = PURE_THRESHOLD_SHARE if self.accountant == "pure" else THRESHOLD_SHARE
+        return (share * self.delta if self.thresholds else 0.0) + self.prior_delta
 
     @property
     def conversion_delta(self) -> float:
-        """Delta left for turning the composed cost into epsilon."""
+        """Delta left for turning the composed cost into epsilon; a sum of pure costs needs none."""
+        if self.accountant == "pure":
+            return 0.0
         return self.delta * (1 - NUMERIC_SHARE) - self.threshold_delta
 
     @property
     def spend(self) -> float:
         """The total that mechanisms may spend."""
+        if self.accountant == "pure":
+            return self.effective_epsilon
         if self.accountant == "gdp":
             return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
         return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
@@ -148,11 +167,15 @@ class PrivacyFilter:
         return max(0.0, self.budget.threshold_delta - self.delta_spent)
 
     def price(self, price: Price) -> float:
-        """Spend of a price in this filter's currency."""
+        """Spend of a price in this filter's currency; infinite where it has none."""
+        if self.budget.accountant == "pure":
+            return price.epsilon if price.shape in PURE else math.inf
         return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
 
     def selection_epsilon(self, spend: float) -> float:
         """Range of an exponential mechanism that costs `spend` (the inverse of `price`)."""
+        if self.budget.accountant == "pure":
+            return spend
         if self.budget.accountant == "gdp":
             return gdp.bounded_range_of_mu(math.sqrt(spend))
         return math.sqrt(4 * spend)
@@ -178,6 +201,11 @@ class PrivacyFilter:
                 f"a mechanism asks for {self.price(price):.3g} of the privacy budget, {self.left:.3g} is left"
             )
         self.spent, self.delta_spent, self.distance = spent, delta, distance
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether epsilon itself is added up, so that nothing but pure mechanisms is admitted."""
+        return self.budget.accountant == "pure"
 
 
 def numeric_delta(distance: float, epsilon: float) -> float:

@@ -11,6 +11,9 @@ under replace, and under replace mu² and rho are at most four times, threshold 
 those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
 stopped the run.
+
+Runs that ask pure questions only are added up in epsilon itself. No conversion takes place, so that delta is
+0, or what thresholds take. Under replace every epsilon is at most twice that under add-remove.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import Any
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
-from sfumato.privacy.filter import DISTANCE_AT_MOST, numeric_delta
+from sfumato.privacy.filter import DISTANCE_AT_MOST, PURE, numeric_delta
 from sfumato.privacy.ledger import Ledger, total
 from sfumato.privacy.unit import RELATIONS, Relation
 
@@ -44,6 +47,8 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         return {"none": math.inf}
     if price.mu2 == 0:
         return {"gdp": 0.0}
+    if ledger.limit is not None and ledger.limit.accountant == "pure":
+        return _pure(ledger, delta=delta, relation=relation)
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
     distance = sum(entry.cost.distance for entry in ledger)
@@ -64,6 +69,20 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
         found["pld"] = settle(lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), rest))
     return found
+
+
+def _pure(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
+    """The sum of epsilons. It holds at the delta that thresholds take, which is 0 without them."""
+    limit, prices = ledger.limit, [entry.cost.under(relation) for entry in ledger]
+    if limit is None or any(price.shape not in PURE for price in prices):
+        return {"none": math.inf}
+    if ledger.adaptive:
+        wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
+        spend, outside = (2 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
+    else:
+        spend = sum(price.epsilon for price in prices)
+        outside = sum(price.delta for price in prices)
+    return {"pure": spend if outside <= delta else math.inf}
 
 
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
@@ -132,6 +151,7 @@ class Statement:
     def __str__(self) -> str:
         if self.void:
             return f"NO PRIVACY GUARANTEE (epsilon = infinity): {self.void}."
+        pure = " (pure: delta is 0)" if self.delta == 0 else ""
         changing, other, other_epsilon = (
             ("adding or removing", "replacing", self.epsilon_replace)
             if self.neighbours == "add-remove"
@@ -139,8 +159,8 @@ class Statement:
         )
         return (
             f"The released model and any data sampled from it are ({self.epsilon:.6g}, {self.delta:.3g})-"
-            f"differentially private for {changing} one unit: {self.unit}. Row count, categories, ranges, "
-            "types, missingness and structure are covered. Column names, declared types, declared "
+            f"differentially private{pure} for {changing} one unit: {self.unit}. Row count, categories, "
+            "ranges, types, missingness and structure are covered. Column names, declared types, declared "
             "categories, ranges and rules, and all options are public inputs and are not covered. "
             f"For {other} one unit the parameters are ({other_epsilon:.6g}, {self.delta:.3g})."
             + (f" NOT COVERED, since read off the rows: {', '.join(self.leaks)}." if self.leaks else "")

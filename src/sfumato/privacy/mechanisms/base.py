@@ -32,6 +32,11 @@ class Rows(Protocol):
         """Exact counts of the texts of each column."""
         ...
 
+    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
+        """Exact sums over the rows of products of two columns' integer scores, for all pairs of columns and
+        each column with itself."""
+        ...
+
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         """A private intermediate result that several mechanisms use, computed once."""
         ...
