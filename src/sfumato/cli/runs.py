@@ -27,7 +27,7 @@ def check_run(table: Path, *, privacy: PrivacyOptions, write: Mapping[str, Path 
 def fitted(
     table: Path,
     *,
-    epsilon: float,
+    epsilon: float | None,
     rows: int | None,
     privacy: PrivacyOptions,
     reading: ReadOptions,
@@ -41,7 +41,12 @@ def fitted(
 
     check_seed(seed)
     job = prepare(
-        table, epsilon=epsilon, rows=rows, dialect=reading.dialect(), allow_empty=False, **privacy.keywords()
+        table,
+        **{**privacy.keywords(), "options": privacy.settings(epsilon)},
+        epsilon=privacy.total(epsilon),
+        rows=rows,
+        dialect=reading.dialect(),
+        allow_empty=False,
     )
     for line in describe_job(job):
         note(line, quiet=quiet)

@@ -116,7 +116,8 @@ class Budget:
     def spend(self) -> float:
         """The total that mechanisms may spend."""
         if self.accountant == "pure":
-            return self.effective_epsilon
+            # So that a sum that was rounded up is at most what was asked.
+            return self.effective_epsilon / ROUNDING**2
         if self.accountant == "gdp":
             return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
         return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
