@@ -27,23 +27,75 @@ _HOME = {
     "draft_schema": "sfumato.discovery.draft",
     "CsvDialect": "sfumato.tables.dialect",
     "SfumatoError": "sfumato.errors",
+    "DpAssurance": "sfumato.models.verify",
+    "BudgetSplit": "sfumato.interface.budget",
+    "split_budget": "sfumato.interface.budget",
+    "PrivacyAccountant": "sfumato.interface.accountant",
+    "NoPrivacy": "sfumato.interface.mechanisms",
+    "DPSGD": "sfumato.interface.mechanisms",
+    "PrivacyMechanism": "sfumato.interface.mechanisms",
+    "PrivacyPreservingSynthesizer": "sfumato.interface.synthesizer",
+    "DPEcdf": "sfumato.interface.ecdf",
+    "register_generator": "sfumato.interface.generators",
+    "get_generator": "sfumato.interface.generators",
+    "build_generator": "sfumato.interface.generators",
+    "list_generators": "sfumato.interface.generators",
+    "GeneratorNotFoundError": "sfumato.interface.generators",
+    "CTGANGenerator": "sfumato.interface.generators",
+    "TVAEGenerator": "sfumato.interface.generators",
+    "CopulaGANGenerator": "sfumato.interface.generators",
+    "GaussianCopulaGenerator": "sfumato.interface.generators",
+    "DPCopulaGenerator": "sfumato.interface.generators",
+    "DPSGDGenerator": "sfumato.interface.generators",
+    "sweep": "sfumato.sweep.api",
+    "benchmark": "sfumato.sweep.api",
+    "run_epsilon_sweep": "sfumato.sweep.api",
+    "run_benchmark": "sfumato.sweep.api",
+    "SweepResult": "sfumato.sweep.result",
+    "BenchmarkResult": "sfumato.sweep.result",
 }
 
 __all__ = [
+    "DPSGD",
+    "BenchmarkResult",
+    "BudgetSplit",
+    "CTGANGenerator",
+    "CopulaGANGenerator",
     "CsvDialect",
+    "DPCopulaGenerator",
+    "DPEcdf",
+    "DPSGDGenerator",
+    "DpAssurance",
+    "GaussianCopulaGenerator",
+    "GeneratorNotFoundError",
     "Model",
+    "NoPrivacy",
+    "PrivacyAccountant",
+    "PrivacyMechanism",
+    "PrivacyPreservingSynthesizer",
     "PrivacyWarning",
     "Schema",
     "SfumatoError",
+    "SweepResult",
+    "TVAEGenerator",
     "__version__",
     "assert_dp",
+    "benchmark",
+    "build_generator",
     "draft_schema",
     "fit",
     "generate",
+    "get_generator",
+    "list_generators",
     "load",
     "methods",
     "plan",
     "read_schema",
+    "register_generator",
+    "run_benchmark",
+    "run_epsilon_sweep",
+    "split_budget",
+    "sweep",
     "verify",
 ]
 
@@ -51,8 +103,29 @@ if TYPE_CHECKING:
     from sfumato.api import PrivacyWarning, assert_dp, fit, generate, load, methods, plan, verify
     from sfumato.discovery.draft import draft_schema
     from sfumato.errors import SfumatoError
+    from sfumato.interface.accountant import PrivacyAccountant
+    from sfumato.interface.budget import BudgetSplit, split_budget
+    from sfumato.interface.ecdf import DPEcdf
+    from sfumato.interface.generators import (
+        CopulaGANGenerator,
+        CTGANGenerator,
+        DPCopulaGenerator,
+        DPSGDGenerator,
+        GaussianCopulaGenerator,
+        GeneratorNotFoundError,
+        TVAEGenerator,
+        build_generator,
+        get_generator,
+        list_generators,
+        register_generator,
+    )
+    from sfumato.interface.mechanisms import DPSGD, NoPrivacy, PrivacyMechanism
+    from sfumato.interface.synthesizer import PrivacyPreservingSynthesizer
     from sfumato.models.model import Model
+    from sfumato.models.verify import DpAssurance
     from sfumato.schema import Schema, read_schema
+    from sfumato.sweep.api import benchmark, run_benchmark, run_epsilon_sweep, sweep
+    from sfumato.sweep.result import BenchmarkResult, SweepResult
     from sfumato.tables.dialect import CsvDialect
 
 
