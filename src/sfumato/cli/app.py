@@ -28,6 +28,7 @@ from sfumato.cli.inspect import inspect
 from sfumato.cli.methods import methods
 from sfumato.cli.plan import plan
 from sfumato.cli.sample import sample
+from sfumato.cli.sweep import benchmark, sweep
 from sfumato.cli.verify import verify
 from sfumato.errors import SfumatoError
 
@@ -77,6 +78,8 @@ for place, (command, group) in enumerate(
     app.command(command, group=group, sort_key=place)
 app.command(plan, group=_PREPARE, sort_key=1)
 app.command(methods, group=_PREPARE, sort_key=2)
+app.command(sweep, group=_PREPARE, sort_key=4)
+app.command(benchmark, group=_PREPARE, sort_key=5)
 schema = _app(
     "schema",
     "Draft, check and show schema files: what may be known of a table without cost.",

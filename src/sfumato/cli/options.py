@@ -27,7 +27,7 @@ TEXT = Group("Text files (CSV, TSV)", sort_key=5)
 MESSAGES = Group("Messages", sort_key=6)
 
 
-def _whole(_: Any, tokens: Sequence[Token]) -> int:
+def whole(_: Any, tokens: Sequence[Token]) -> int:
     """A whole number, also spelled 1e6 or 1_000_000; anything else is refused, not rounded."""
     text = tokens[0].value
     try:
@@ -45,8 +45,8 @@ Data = Annotated[
     Parameter(alias="-d", metavar="FILE", group=METHOD, help="The private table, in place of TABLE."),
 ]
 Output = Annotated[Path | None, Parameter(alias="-o", metavar="FILE", group=RESULT)]
-Rows = Annotated[int | None, Parameter(alias="-n", metavar="N", converter=_whole, group=RESULT)]
-Seed = Annotated[int | None, Parameter(metavar="N", converter=_whole, group=RESULT)]
+Rows = Annotated[int | None, Parameter(alias="-n", metavar="N", converter=whole, group=RESULT)]
+Seed = Annotated[int | None, Parameter(metavar="N", converter=whole, group=RESULT)]
 CsvSafe = Annotated[
     bool,
     Parameter(
@@ -69,7 +69,7 @@ InsecureNoiseSeed = Annotated[
     int | None,
     Parameter(
         metavar="N",
-        converter=_whole,
+        converter=whole,
         group=Group("For tests only", sort_key=7),
         help="Make the noise repeatable. Whoever knows the number can take the noise off again, so the "
         "result guarantees nothing: it is marked so, and verify and assert-dp refuse it.",
@@ -171,7 +171,7 @@ class MethodOptions:
     exchanged (replace). Default: what the schema states, else add-remove."""
     unit: Annotated[str | None, Parameter(metavar="COLUMN", group=GUARANTEE)] = None
     """Protect persons, told apart by this column, instead of single rows."""
-    at_most: Annotated[int | None, Parameter(metavar="N", converter=_whole, group=GUARANTEE)] = None
+    at_most: Annotated[int | None, Parameter(metavar="N", converter=whole, group=GUARANTEE)] = None
     """With --unit: rows kept of each person, chosen at random. More rows keep more of the data and cost more
     noise. Default: 1."""
     accountant: Annotated[Literal["gdp", "zcdp"], Parameter(group=GUARANTEE)] = "gdp"
@@ -207,7 +207,7 @@ class PrivacyOptions(MethodOptions):
     learned from the budget."""
     ledger: LedgerFile = None
     dataset: Dataset = None
-    epochs: Annotated[int | None, Parameter(metavar="N", converter=_whole, group=METHOD)] = None
+    epochs: Annotated[int | None, Parameter(metavar="N", converter=whole, group=METHOD)] = None
     "Passes over the rows, for a method that trains a network. The same as --set epochs=N."
     ecdf_epsilon: Annotated[float | None, Parameter(group=GUARANTEE)] = None
     """For a method with a share for margins: what margins may cost, on top of --epsilon. The run is charged,
@@ -256,6 +256,27 @@ def _check_known(method: str, option: str, word: str) -> None:
     if method not in known:
         having = f"methods that have it: {', '.join(known)}" if known else "no method has it"
         raise UsageError(f"{word} means nothing to method {method!r}", mend=having)
+
+
+def set_options(
+    texts: tuple[str, ...], methods: Sequence[str], more: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Options of several methods, each as far as the method has it; UsageError for one that none has."""
+    import attrs
+
+    from sfumato.synthesizers.recipe import synthesizers
+
+    known = {name: {each.name for each in attrs.fields(synthesizers[name])} for name in methods}
+    wanted = {**_settings(texts), **more}
+    for name in wanted:
+        if not any(name in options for options in known.values()):
+            raise UsageError(
+                f"none of {', '.join(methods)} has an option {name!r}", mend="see sfumato methods"
+            )
+    return {
+        method: {name: value for name, value in wanted.items() if name in options}
+        for method, options in known.items()
+    }
 
 
 def table_of(table: Path | None, data: Path | None, command: str) -> Path:

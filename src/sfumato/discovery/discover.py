@@ -53,7 +53,11 @@ class Domain:
 
 
 def planned_shares(
-    schema: Schema | None, stored: Sequence[Stored], *, cells: bool = True
+    schema: Schema | None,
+    stored: Sequence[Stored],
+    *,
+    cells: bool = True,
+    shares: Mapping[str, float] = SHARES,
 ) -> dict[str, float]:
     """Which questions will be asked, as shares of the budget; from public facts alone.
 
@@ -69,7 +73,7 @@ def planned_shares(
         "categories": undeclared or any(_is_open(column) for column in facts),
         "cells": cells and (undeclared or any(_is_wide(column) for column in facts)),
     }
-    return {name: SHARES[name] for name, asked in needed.items() if asked}
+    return {name: shares[name] for name, asked in needed.items() if asked}
 
 
 def discover(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import attrs
@@ -74,9 +75,8 @@ class PrivacyAccountant:
             return 0.0
         ledger = self.model.ledger
         for entry in ledger:
-            for name in ("noise_multiplier", "multiplier"):
-                if name in entry.parameters:
-                    return float(entry.parameters[name])
+            if "steps" in entry.parameters and "noise" in entry.parameters:
+                return float(Fraction(entry.parameters["noise"]))
         if ledger.limit is not None and ledger.limit.accountant == "pure":
             return 1 / sum(entry.cost.under(ledger.unit["neighbours"]).epsilon for entry in ledger)
         return 1 / math.sqrt(total(ledger, ledger.unit["neighbours"]).mu2)

@@ -53,6 +53,9 @@ class DpCopula:
     name: ClassVar[str] = "dp-copula"
     summary: ClassVar[str] = "Gaussian copula: private distribution functions and correlations, delta 0"
     guarantee: ClassVar[str] = "epsilon"
+    discovery: ClassVar[dict[str, float]] = {"types": 0.06, "bounds": 0.10, "categories": 0.10, "cells": 0.01}
+    """Shares of epsilon for what a schema leaves open. Pure epsilons add up plainly, so that a question over
+    many columns gets more noise than in Gaussian DP, and needs a larger share."""
 
     margins_fraction: float = field(default=0.4, validator=_fraction)
     """Share of epsilon for the row count and the distribution functions of numbers."""
