@@ -47,12 +47,12 @@ _HOME = {
     "GaussianCopulaGenerator": "sfumato.interface.generators",
     "DPCopulaGenerator": "sfumato.interface.generators",
     "DPSGDGenerator": "sfumato.interface.generators",
-    "sweep": "sfumato.sweep.api",
-    "benchmark": "sfumato.sweep.api",
-    "run_epsilon_sweep": "sfumato.sweep.api",
-    "run_benchmark": "sfumato.sweep.api",
-    "SweepResult": "sfumato.sweep.result",
-    "BenchmarkResult": "sfumato.sweep.result",
+    "sweep": "sfumato.sweeps.api",
+    "benchmark": "sfumato.sweeps.api",
+    "run_epsilon_sweep": "sfumato.sweeps.api",
+    "run_benchmark": "sfumato.sweeps.api",
+    "SweepResult": "sfumato.sweeps.result",
+    "BenchmarkResult": "sfumato.sweeps.result",
 }
 
 __all__ = [
@@ -124,8 +124,8 @@ if TYPE_CHECKING:
     from sfumato.models.model import Model
     from sfumato.models.verify import DpAssurance
     from sfumato.schema import Schema, read_schema
-    from sfumato.sweep.api import benchmark, run_benchmark, run_epsilon_sweep, sweep
-    from sfumato.sweep.result import BenchmarkResult, SweepResult
+    from sfumato.sweeps.api import benchmark, run_benchmark, run_epsilon_sweep, sweep
+    from sfumato.sweeps.result import BenchmarkResult, SweepResult
     from sfumato.tables.dialect import CsvDialect
 
 

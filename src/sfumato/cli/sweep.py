@@ -30,7 +30,7 @@ from sfumato.cli.places import check_places
 from sfumato.errors import UsageError
 
 if TYPE_CHECKING:
-    from sfumato.sweep.result import SweepResult
+    from sfumato.sweeps.result import SweepResult
 
 CHOICE = Group("Comparison", sort_key=3)
 Data = Annotated[
@@ -143,7 +143,7 @@ def sweep(
     output
         Where to write the page; the CSV file has the same name and ends in .csv.
     """
-    from sfumato.sweep.api import sweep as run
+    from sfumato.sweeps.api import sweep as run
 
     choice, reading = choice or SweepOptions(), reading or ReadOptions()
     found = _names(methods)
@@ -213,7 +213,7 @@ def benchmark(
     output
         Where to write the page; the CSV file has the same name and ends in .csv.
     """
-    from sfumato.sweep.api import benchmark as run
+    from sfumato.sweeps.api import benchmark as run
     from sfumato.synthesizers.recipe import synthesizers
 
     choice, reading = choice or SweepOptions(), reading or ReadOptions()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from sfumato.errors import UsageError
-from sfumato.sweep.compare import lower_is_better
-from sfumato.sweep.points import Row
+from sfumato.sweeps.compare import lower_is_better
+from sfumato.sweeps.points import Row
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +47,7 @@ class Price:
                 "the private table holds as far as that model does."
             )
         total = (
-            "infinite (a method without a guarantee read the rows)"
+            "infinity, since a method without a guarantee read them"
             if math.isinf(self.sum)
             else f"{self.sum:g}"
         )
@@ -130,7 +130,7 @@ class SweepResult:
 
     def recommendation(self, metric: str | None = None, threshold: float | None = None) -> str:
         """Which epsilon, which measured risk, and why, in words."""
-        from sfumato.sweep.advice import advise
+        from sfumato.sweeps.advice import advise
 
         return advise(self, metric or self.metrics[0], threshold)
 
@@ -172,7 +172,7 @@ class SweepResult:
         force: bool = False,
     ) -> None:
         """One HTML page that needs no network: curves, the recommendation, the table and the price."""
-        from sfumato.sweep.page import write_page
+        from sfumato.sweeps.page import write_page
 
         write_page(self, path, metric=metric or self.metrics[0], threshold=threshold, force=force)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sfumato.sweep.compare import lower_is_better
+from sfumato.sweeps.compare import lower_is_better
 
 if TYPE_CHECKING:
-    from sfumato.sweep.result import Average, SweepResult
+    from sfumato.sweeps.result import Average, SweepResult
 
 RISK = "membership_auc"
 ALARM = 0.01

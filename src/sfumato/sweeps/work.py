@@ -12,8 +12,8 @@ import numpy as np
 from attrs import frozen
 
 from sfumato.errors import SfumatoError
-from sfumato.sweep.compare import compare
-from sfumato.sweep.points import Point, Row
+from sfumato.sweeps.compare import compare
+from sfumato.sweeps.points import Point, Row
 
 if TYPE_CHECKING:
     import polars as pl

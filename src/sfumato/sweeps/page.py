@@ -6,10 +6,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.sweep.compare import lower_is_better
+from sfumato.sweeps.compare import lower_is_better
 
 if TYPE_CHECKING:
-    from sfumato.sweep.result import Average, SweepResult
+    from sfumato.sweeps.result import Average, SweepResult
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 300, 60, 16, 16, 40
 COLOURS = ("#0b6e99", "#b5482a", "#4f7a28", "#7a4fa3", "#8a6d00", "#444444")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sfumato.errors import UsageError
-from sfumato.sweep.compare import DEFAULT, check_metrics
-from sfumato.sweep.points import Point, Row, Store, grid, key_of
-from sfumato.sweep.result import BenchmarkResult, SweepResult, price_of
-from sfumato.sweep.work import Setup, begin, run_point, work
+from sfumato.sweeps.compare import DEFAULT, check_metrics
+from sfumato.sweeps.points import Point, Row, Store, grid, key_of
+from sfumato.sweeps.result import BenchmarkResult, SweepResult, price_of
+from sfumato.sweeps.work import Setup, begin, run_point, work
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ def sweep(
     rows drawn from it take the place of the private ones, and nothing is charged. `options`: of the methods,
     by method.
     `holdout`: share of the rows that no fit sees, against which risk is measured (0: none). `metrics`: of
-    `sfumato.sweep.compare` or `sfumato.evaluation`, the one to choose by first. `ledger`, `dataset`: every
+    `sfumato.sweeps.compare` or `sfumato.evaluation`, the one to choose by first. `ledger`, `dataset`: every
     fit on private rows is charged there; a fit that the limit refuses is a point that failed. `resume`: file
     of finished points: those that it holds are not fitted (or charged) again. `workers`: processes; default:
     one a core. Other arguments are those of `sfumato.fit`. The result is for the curator: nothing protects
