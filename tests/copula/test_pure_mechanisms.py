@@ -161,3 +161,19 @@ def test_no_delta_means_no_thresholds() -> None:
         Budget(epsilon=1.0, delta=0.0, accountant="pure", thresholds=True)
     with pytest.raises(UsageError):
         Budget(epsilon=1.0, delta=0.0, accountant="gdp")
+
+
+def test_pure_charges_count_in_every_accountant() -> None:
+    """A Gaussian filter admits pure questions at their price in Gaussian DP, and no statement leaves them out."""
+    from sfumato.privacy.statement import bounds
+
+    curator = _curator(Budget(epsilon=12.0, delta=1e-6))
+    curator.laplace([(_codecs()[0],)], spends=[1.0], purpose="counts")
+    alone = bounds(curator.ledger, delta=1e-6, relation="add-remove")
+    assert set(alone) == {"gdp", "zcdp", "pld"}
+    assert all(epsilon > 0.99 for epsilon in alone.values())
+    curator.total(spend=0.1)
+    assert all(
+        epsilon > alone[name]
+        for name, epsilon in bounds(curator.ledger, delta=1e-6, relation="add-remove").items()
+    )

@@ -296,7 +296,7 @@ def _tell(result: SweepResult, output: Path, choice: SweepOptions, *, json: bool
             }
         )
         return
-    lines = [
+    lines: list[tuple[str, ...]] = [
         (each.method, "" if each.epsilon is None else f"{each.epsilon:g}", f"{each.mean:.4g}", str(each.runs))
         for each in result.averages(result.metrics[0])
     ]

@@ -60,12 +60,14 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
         "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
     }
-    if pld and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
+    if pld and any(e.cost.under(relation).shape in PURE for e in ledger):
         prices = [entry.cost.under(relation) for entry in ledger]
         ranges: dict[float, int] = {}
         for item in prices:
-            if item.shape == "bounded-range":
-                ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
+            if item.shape in PURE:
+                # Log-probability ratios of a pure mechanism span at most twice its epsilon.
+                span = item.epsilon if item.shape == "bounded-range" else 2 * item.epsilon
+                ranges[span] = ranges.get(span, 0) + 1
         mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
         found["pld"] = settle(lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), rest))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,7 +166,8 @@ def _prepared(
         options=options,
         ledger=None if ledger is None else str(ledger),
         dataset=dataset,
-        **{**facts, "metrics": tuple(facts["metrics"])},
+        metrics=tuple(facts.pop("metrics")),
+        **facts,
     )
     frame, label = _standin(table) if on == "standin" else _rows(table, dialect)
     return frame, label, setup
@@ -259,7 +260,7 @@ def _cores() -> int:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
+def _one_thread_each() -> Generator[None]:
     """Processes that are started meanwhile use one thread each, so that together they fit the cores."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))

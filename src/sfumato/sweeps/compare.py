@@ -96,7 +96,7 @@ def _evaluated(
 
     families = sorted({name.partition(".")[0] for name in names})
     result = evaluate(real, synthetic, holdout=holdout, families=families)
-    values = {}
+    values: dict[str, float | None] = {}
     for name in names:
         value = result[name].value
         values[name] = None if value is None or not np.isfinite(value) else float(value)
