@@ -237,7 +237,7 @@ class Curator:
             )
         return scale
 
-    def exact(self, question: Mechanism, *, purpose: str) -> Answer:
+    def unprotected(self, question: Mechanism, *, purpose: str) -> Answer:
         """An answer without noise: an infinite charge, for methods without a guarantee."""
         return self.release(Exact(question=question), purpose=purpose)
 

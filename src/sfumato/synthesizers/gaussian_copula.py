@@ -41,7 +41,7 @@ class GaussianCopula:
         curator.reveal("gaussian-copula fits the rows as they are")
         cliques = [(), *((codec,) for codec in codecs)]
         question = LaplaceCounts(cliques=cliques, scales=[Fraction(1)] * len(cliques))
-        rows, *tables = curator.exact(question, purpose="margins").arrays
+        rows, *tables = curator.unprotected(question, purpose="margins").arrays
         shares = []
         for codec, counts in zip(codecs, tables, strict=True):
             held = np.where(codec.allowed, counts, 0).astype(np.float64)
@@ -55,6 +55,6 @@ class GaussianCopula:
             products = ScoreProducts(
                 encoders=codecs, scores=scored.tables, limit=scored.limit, scale=Fraction(1)
             )
-            (sums,) = curator.exact(products, purpose="correlation").arrays
+            (sums,) = curator.unprotected(products, purpose="correlation").arrays
             found = scored.correlation(sums, total=total, noise=0.0)
         return CopulaGenerator(total=total, correlation=found, shares=tuple(shares), orders=orders)
