@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,26 @@ def test_the_whole_of_epsilon_is_spent_whatever_columns_there_are() -> None:
         assert 0.999 < model.statement.epsilon <= 1 + 1e-9
         drawn = model.sample(200, seed=1)
         assert all(len(drawn[name]) == 200 for name in table)
+
+
+def test_replacing_and_persons_are_calibrated_for(tmp_path: Path) -> None:
+    table = {**_correlated(300, 2, 0.5, 14), "who": [i // 3 for i in range(300)]}
+    schema = {"columns": {"x0": BOUNDED, "x1": BOUNDED}}
+    chosen = {"epsilon": 1.0, "method": "dp-copula", "schema": schema}
+    model = sf.fit(table, unit=("who", 2), neighbours="replace", **chosen)
+    assert 0.99 < model.statement.epsilon_replace <= 1.0 * (1 + 1e-9)
+    assert model.statement.epsilon_add_remove == pytest.approx(model.statement.epsilon_replace / 2, rel=1e-3)
+    model.save(tmp_path / "m")
+    sf.assert_dp(tmp_path / "m", epsilon=1.0)
+    counted = model.ledger.entries[0].parameters["scales"][0]
+    alone = sf.fit({k: table[k] for k in ("x0", "x1")}, **chosen).ledger.entries[0].parameters["scales"][0]
+    assert Fraction(counted) / Fraction(alone) == pytest.approx(4, rel=0.01)  # two rows, and exchanged
+
+
+def test_no_accountant_can_be_chosen_for_a_pure_method() -> None:
+    table = _correlated(50, 2, 0.5, 15)
+    with pytest.raises(UsageError, match="adds up epsilon itself"):
+        sf.fit(table, epsilon=1.0, method="dp-copula", schema=_schema(table), accountant="zcdp")
 
 
 # Mistakes that copula synthesizers are known for --------------------------------------------------

@@ -58,14 +58,14 @@ def test_the_law_of_two_entries_in_the_maximum_norm() -> None:
         (x, y): math.exp(-max(abs(x), abs(y)) / scale) for x, y in itertools.product(range(-60, 61), repeat=2)
     }
     total = sum(weights.values())
-    drawn = [sup_norm(scale, 2).tolist() for _ in range(6_000)]
+    drawn = [sup_norm(scale, 2).tolist() for _ in range(2_500)]
     assert _fits(_counts(drawn), {key: weight / total for key, weight in weights.items()})
 
 
 def test_one_entry_in_the_maximum_norm_is_laplace_noise() -> None:
     scale = Fraction(2)
     a = math.exp(-1 / scale)
-    drawn = [int(sup_norm(scale, 1)[0]) for _ in range(6_000)]
+    drawn = [int(sup_norm(scale, 1)[0]) for _ in range(2_500)]
     assert _fits(_counts(drawn), {k: (1 - a) / (1 + a) * a ** abs(k) for k in range(-80, 81)})
 
 

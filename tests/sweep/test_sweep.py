@@ -250,3 +250,15 @@ def test_points_are_plain_json(tmp_path: Path) -> None:
     sf.sweep(_table(200), epsilons=[1.0], schema=SCHEMA, workers=1, resume=tmp_path / "p")
     (line,) = (tmp_path / "p").read_text().splitlines()
     assert set(json.loads(line)["row"]["metrics"]) == {"tvd1", "tvd2", "membership_auc"}
+
+
+def test_the_bound_on_attacks_is_that_of_the_best_test_of_two_neighbours() -> None:
+    """Against randomised response, which reaches it: present is said with e^ε/(1+e^ε), else with 1/(1+e^ε)."""
+    from sfumato.sweeps.advice import most_found
+
+    for epsilon in (0.1, 1.0, 4.0):
+        alarm = 1 / (1 + math.exp(epsilon))
+        assert most_found(epsilon, 0.0, alarm) == pytest.approx(math.exp(epsilon) * alarm)
+    assert most_found(0.0, 0.0) == pytest.approx(0.01)
+    assert 0.99 < most_found(5.0, 1e-9) < 0.994
+    assert most_found(1000.0, 1e-9) == pytest.approx(1.0)

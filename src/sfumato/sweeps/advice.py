@@ -60,13 +60,22 @@ def _risk(result: SweepResult, chosen: Average) -> str:
                 f"{seen[0].mean:.3f} (0.5 is chance); a weak attack, so a low value proves nothing. "
             )
     row = next(r for r in result.rows if (r["method"], r["epsilon"]) == (chosen.method, chosen.epsilon))
-    most = min(1.0, math.exp(min(chosen.epsilon or 0.0, 50.0)) * ALARM + (row.get("delta") or 0.0))
+    most = most_found(chosen.epsilon or 0.0, row.get("delta") or 0.0)
     said += (
         f"Proven: no attack whatever finds more than {most:.1%} of those present at {ALARM:.0%} false alarms."
     )
     if (chosen.epsilon or 0) > LARGE:
         said += f" Above epsilon = {LARGE:g} published attacks succeed: take less if you can."
     return said
+
+
+def most_found(epsilon: float, delta: float, alarm: float = ALARM) -> float:
+    """Largest share of those present that any attack finds at a share `alarm` of false alarms.
+
+    min(e^ε α + δ, 1 - e^-ε (1 - α - δ)) (Wasserman, Zhou 2010; Kairouz, Oh, Viswanath 2015).
+    """
+    factor = math.exp(min(epsilon, 700.0))
+    return max(alarm, min(factor * alarm + delta, 1 - (1 - alarm - delta) / factor))
 
 
 def _none(result: SweepResult, metric: str, threshold: float | None) -> str:
