@@ -262,3 +262,27 @@ def test_the_bound_on_attacks_is_that_of_the_best_test_of_two_neighbours() -> No
     assert most_found(0.0, 0.0) == pytest.approx(0.01)
     assert 0.99 < most_found(5.0, 1e-9) < 0.994
     assert most_found(1000.0, 1e-9) == pytest.approx(1.0)
+
+
+def test_measures_of_an_evaluation_are_looked_up_by_name(monkeypatch) -> None:
+    from types import SimpleNamespace
+
+    from sfumato.sweeps import compare as module
+
+    table, asked = _table(50), []
+
+    def evaluate(real, synthetic, *, holdout, families):
+        asked.append((real.height, holdout is None, families))
+        return {"prediction.tstr": SimpleNamespace(value=0.8), "marginals.ks": SimpleNamespace(value=None)}
+
+    known = {
+        "prediction.tstr": SimpleNamespace(direction="higher"),
+        "marginals.ks": SimpleNamespace(direction="lower"),
+    }
+    monkeypatch.setattr(module, "_measures", lambda: known)
+    monkeypatch.setattr(sf, "evaluate", evaluate, raising=False)
+    module.check_metrics(["prediction.tstr", "tvd1"])
+    found = compare(table, table, None, metrics=["prediction.tstr", "tvd1", "marginals.ks"])
+    assert found == {"prediction.tstr": 0.8, "tvd1": 0.0, "marginals.ks": None}
+    assert asked == [(50, True, ["marginals", "prediction"])]
+    assert not module.lower_is_better("prediction.tstr")
