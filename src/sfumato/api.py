@@ -186,17 +186,12 @@ def assert_dp(
     """Verify `model`, and that its epsilon is at most `epsilon`·(1 + `tolerance`) and its delta at most
     `delta`; raises GuaranteeError.
 
-    A file that is there and cannot be read as a model, because it was altered or damaged, proves nothing:
-    that is a GuaranteeError here, and not the ModelFormatError of `load`.
+    A whole model file that contradicts itself was altered: that is a GuaranteeError here, and not the
+    ModelFormatError of `load`.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be a number of at least 0, not {tolerance}")
-    if isinstance(model, str | Path) and Path(model).is_file():
-        try:
-            model = load(model)
-        except ModelFormatError as error:
-            raise GuaranteeError(f"nothing is proven: {error.message}") from None
-    found = verify(model)
+    found = verify(load_to_check(model) if isinstance(model, str | Path) else model)
     if epsilon is not None and not found.epsilon <= epsilon * (1 + tolerance):
         raise GuaranteeError(
             f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not epsilon = {epsilon:.6g}"
@@ -206,6 +201,20 @@ def assert_dp(
             f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not delta = {delta:.3g}"
         )
     return found
+
+
+def load_to_check(path: str | Path) -> Model:
+    """`load` for a check: a whole model file that contradicts itself was altered, which is a GuaranteeError;
+    one that is cut short or is none at all remains a ModelFormatError.
+    """
+    from sfumato.models.file import is_whole
+
+    try:
+        return load(path)
+    except ModelFormatError as error:
+        if not is_whole(path):
+            raise
+        raise GuaranteeError(f"nothing is proven: {error.message}") from None
 
 
 def methods() -> dict[str, str]:

@@ -38,17 +38,11 @@ def dpcheck(
     tolerance
         Relative slack: epsilon may be up to the bound times (1 + tolerance).
     """
-    from sfumato.api import assert_dp, load
-    from sfumato.errors import GuaranteeError, ModelFormatError
+    from sfumato.api import assert_dp, load_to_check
 
-    path = model_of(model, from_model, "dpcheck")
-    try:
-        asked = float(load(path).request["epsilon"])
-    except ModelFormatError as error:
-        if not path.is_file():
-            raise
-        raise GuaranteeError(f"nothing is proven: {error.message}") from None
-    found = assert_dp(path, epsilon=asked if epsilon is None else epsilon, tolerance=tolerance)
+    fitted = load_to_check(model_of(model, from_model, "dpcheck"))
+    bound = float(fitted.request["epsilon"]) if epsilon is None else epsilon
+    found = assert_dp(fitted, epsilon=bound, tolerance=tolerance)
     if json:
         say_json(
             {"holds": True, "epsilon": found.epsilon, "delta": found.delta, "checks": list(found.checks)}
