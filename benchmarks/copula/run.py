@@ -31,7 +31,7 @@ def main() -> None:
     matrix = np.full((size, size), RHO) + (1 - RHO) * np.eye(size)
     pairs = np.triu_indices(size, 1)
     names = [f"x{i}" for i in range(size)]
-    facts = dict.fromkeys(names, {"type": "float", "decimals": 3, "min": 0, "max": 100})
+    facts = {name: {"type": "float", "decimals": 3, "min": 0, "max": 100} for name in names}
     learned, drawn, own = [], [], []
     for repeat in range(chosen.repeats):
         rng = np.random.default_rng(repeat)
