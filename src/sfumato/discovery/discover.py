@@ -30,12 +30,13 @@ from sfumato.domain.kinds.integer import Int
 from sfumato.domain.kinds.real import Float
 from sfumato.domain.measured import Measured
 from sfumato.domain.stored import Stored
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.curator import Category, Curator
 from sfumato.schema import Schema
 
 SHARES = {"types": 0.02, "bounds": 0.04, "categories": 0.09, "cells": 0.04}
 CATEGORIES_AT_MOST = 10_000
 SPECIAL_TEXTS_AT_MOST = 20
+CODES_AT_LEAST = 10
 _BALLOTS: dict[str, Ballot] = {"untyped": "text", "string": "text", "float": "float"}
 
 
@@ -81,15 +82,15 @@ def discover(
     notes: list[str] = []
     declared = {column.name: column for column in schema.columns}
     undeclared = [column for column in stored if column.name not in declared]
-    mixed: list[str] = []
+    mixed: dict[str, float] = {}
     if undeclared:
         curator.ledger.adaptive = True
-        for column, facts, has_texts, remark in _vote(
+        for column, facts, held, remark in _vote(
             curator, undeclared, spend=shares["types"] * limit, decimal=decimal
         ):
             declared[column] = facts
-            if has_texts:
-                mixed.append(column)
+            if held:
+                mixed[column] = held
             if remark:
                 notes.append(remark)
 
@@ -136,7 +137,7 @@ def discover(
 
 def _vote(
     curator: Curator, columns: Sequence[Stored], *, spend: float, decimal: str
-) -> list[tuple[str, Column, bool, str]]:
+) -> list[tuple[str, Column, float, str]]:
     encoders = [
         VoteEncoder(
             column=column.name,
@@ -153,7 +154,7 @@ def _vote(
         says = verdict(votes, noisy.sigma)
         if _BALLOTS.get(column.storage) != "text":
             # Of a typed column nobody votes for formats and texts: those classes hold noise alone.
-            says = attrs.evolve(says, format=None, timezone=None, mixed=False, date_like=False)
+            says = attrs.evolve(says, format=None, timezone=None, mixed=0.0, date_like=False)
         remark = ""
         kind = says.kind if _BALLOTS.get(column.storage) == "text" else column.storage
         facts = _facts(column, says, kind, decimal)
@@ -162,7 +163,7 @@ def _vote(
                 f"{column.name!r} looks like dates written YYYYMMDD; declare "
                 f'{{type = "date", format = "%Y%m%d"}} to have it treated so'
             )
-        found.append((column.name, facts, says.mixed and kind in ("int", "float"), remark))
+        found.append((column.name, facts, says.mixed if kind in ("int", "float") else 0.0, remark))
     return found
 
 
@@ -186,9 +187,12 @@ def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
 
 
 def _categories(
-    curator: Curator, declared: dict[str, Column], mixed: Sequence[str], *, spend: float
+    curator: Curator, declared: dict[str, Column], mixed: Mapping[str, float], *, spend: float
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Values of open categories; texts among numbers become special codes of `declared`, in place."""
+    """Values of open categories; texts among numbers become special codes of `declared`, in place.
+
+    `mixed`: columns of numbers and texts, with their rows; those of codes become categories of `declared`.
+    """
     open_sets = [facts.name for facts in declared.values() if _is_open(facts)]
     names = [*open_sets, *mixed]
     public = [tuple(getattr(declared[name], "public_values", ())) for name in names]
@@ -203,14 +207,20 @@ def _categories(
     notes = []
     for name, category in zip(names, selected, strict=True):
         facts = declared[name]
-        if name in open_sets:
-            other = getattr(facts, "other_label", "OTHER")
-            found = [text for text in category.texts if text != other]
+        if name in mixed and _are_codes(facts, category, mixed[name]):
+            facts = Categorical(name, nullable=facts.nullable, source="dp", open_set=True)
+            declared[name] = facts
+            notes.append(
+                f"{name!r}: texts stand among numbers that recur, so all are taken as labels; "
+                'declare {type = "float"} to have numbers'
+            )
+        if isinstance(facts, Categorical):
+            found = [text for text in category.texts if text != facts.other_label]
             values[name] = tuple(sorted(found[:CATEGORIES_AT_MOST]))
             if not values[name]:
                 notes.append(
                     f"{name!r}: no value is frequent enough to be shown, so every value becomes "
-                    f"{other!r}; if it identifies people declare "
+                    f"{facts.other_label!r}; if it identifies people declare "
                     '{type = "id", format = "sequence"} or {type = "text", policy = "drop"}'
                 )
         else:
@@ -220,6 +230,16 @@ def _categories(
             codes = FrozenMap(dict.fromkeys(texts[:SPECIAL_TEXTS_AT_MOST], ""))
             declared[name] = attrs.evolve(facts, special_codes=codes)
     return values, notes
+
+
+def _are_codes(facts: Column, found: Category, rows: float) -> bool:
+    """Whether numbers with decimals and texts in one column are labels, such as codes of diseases: most rows
+    have one of the frequent values, which are many and mostly without decimals. Post-processing.
+    """
+    if not isinstance(facts, Float):
+        return False
+    whole = [text.lstrip("-").isdecimal() for text in found.texts]
+    return len(whole) >= CODES_AT_LEAST and sum(whole) > 0.5 * len(whole) and found.counts.sum() > 0.5 * rows
 
 
 def _is_open(facts: Column) -> bool:
