@@ -179,3 +179,12 @@ def test_refining_only_adds_edges_and_is_bounded(counts, parts):
 
 def test_within_keeps_the_ends():
     assert within(np.array([0, 5, 10]), 3, 7).tolist() == [3, 5, 8]
+
+
+def test_frequent_labels_of_a_small_table_are_found_at_a_small_budget(tmp_path):
+    rng = np.random.default_rng(3)
+    columns = {f"answer{i}": rng.choice(["yes", "no"], 7_000).tolist() for i in range(12)}
+    path = tmp_path / "table.csv"
+    pl.DataFrame(columns).write_csv(path)
+    model = sf.fit(path, epsilon=0.1, method="independent", insecure_noise_seed=1)
+    assert {frozenset(codec.values) for codec in model.codecs} == {frozenset({"yes", "no"})}

@@ -7,6 +7,9 @@ to the generator):
     bounds       4 %   numbers and dates without min and max
     categories   9 %   columns of text, declared open sets, and texts among numbers
     cells        4 %   numbers and dates with more than 256 possible values
+
+Categories take up to four times as much from a table that is small for its budget: where a value must be that
+of more than a tenth of the rows to be shown, by the number of rows that the votes tell.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 import attrs
+import numpy as np
 from attrs import frozen
 
 from sfumato.discovery.grids import learn_bounds, learn_grids, with_bounds
@@ -35,6 +39,14 @@ from sfumato.schema import Schema
 
 SHARES = {"types": 0.02, "bounds": 0.04, "categories": 0.09, "cells": 0.04}
 CATEGORIES_AT_MOST = 10_000
+FREQUENT = 0.1
+"""Values of this share of the rows are to be found, …"""
+MORE = 4.0
+"""… for at most so many times the share of categories, …"""
+HOPELESS = 0.5
+"""… unless that too shows only those of more than this share of the rows."""
+THRESHOLD = 6.0
+"""What the threshold of a category is about, in noise scales."""
 SPECIAL_TEXTS_AT_MOST = 20
 CODES_AT_LEAST = 10
 _BALLOTS: dict[str, Ballot] = {"untyped": "text", "string": "text", "float": "float"}
@@ -83,11 +95,11 @@ def discover(
     declared = {column.name: column for column in schema.columns}
     undeclared = [column for column in stored if column.name not in declared]
     mixed: dict[str, float] = {}
+    rows = 0.0
     if undeclared:
         curator.ledger.adaptive = True
-        for column, facts, held, remark in _vote(
-            curator, undeclared, spend=shares["types"] * limit, decimal=decimal
-        ):
+        found, rows = _vote(curator, undeclared, spend=shares["types"] * limit, decimal=decimal)
+        for column, facts, held, remark in found:
             declared[column] = facts
             if held:
                 mixed[column] = held
@@ -102,7 +114,7 @@ def discover(
         ):
             declared[facts.name] = with_bounds(facts, low, high)
 
-    values, remarks = _categories(curator, declared, mixed, spend=shares["categories"] * limit)
+    values, remarks = _categories(curator, declared, mixed, spend=shares["categories"] * limit, rows=rows)
     notes += remarks
 
     wide = [facts for facts in declared.values() if _is_wide(facts) and shares["cells"] > 0]
@@ -137,7 +149,8 @@ def discover(
 
 def _vote(
     curator: Curator, columns: Sequence[Stored], *, spend: float, decimal: str
-) -> list[tuple[str, Column, float, str]]:
+) -> tuple[list[tuple[str, Column, float, str]], float]:
+    """Name, facts, rows if mixed, and remark of each column; and about how many rows there are."""
     encoders = [
         VoteEncoder(
             column=column.name,
@@ -164,7 +177,7 @@ def _vote(
                 f'{{type = "date", format = "%Y%m%d"}} to have it treated so'
             )
         found.append((column.name, facts, says.mixed if kind in ("int", "float") else 0.0, remark))
-    return found
+    return found, float(np.median([votes.sum() for votes in noisy.tables]))
 
 
 def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
@@ -187,7 +200,7 @@ def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
 
 
 def _categories(
-    curator: Curator, declared: dict[str, Column], mixed: Mapping[str, float], *, spend: float
+    curator: Curator, declared: dict[str, Column], mixed: Mapping[str, float], *, spend: float, rows: float
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """Values of open categories; texts among numbers become special codes of `declared`, in place.
 
@@ -196,6 +209,9 @@ def _categories(
     open_sets = [facts.name for facts in declared.values() if _is_open(facts)]
     names = [*open_sets, *mixed]
     public = [tuple(getattr(declared[name], "public_values", ())) for name in names]
+    if names and rows > 0:
+        more = _more(float(curator.sigma_for(spend, tables=len(names))), rows)
+        spend = max(spend, min(more * spend, curator.left / 2))
     selected = curator.categories(
         names,
         public_values=public,
@@ -230,6 +246,14 @@ def _categories(
             codes = FrozenMap(dict.fromkeys(texts[:SPECIAL_TEXTS_AT_MOST], ""))
             declared[name] = attrs.evolve(facts, special_codes=codes)
     return values, notes
+
+
+def _more(sigma: float, rows: float) -> float:
+    """How many times its share the budget of categories is to be; post-processing of the votes."""
+    threshold = THRESHOLD * sigma / rows
+    if threshold > HOPELESS * MORE**0.5:
+        return 1.0
+    return min(max((threshold / FREQUENT) ** 2, 1.0), MORE)
 
 
 def _are_codes(facts: Column, found: Category, rows: float) -> bool:
