@@ -31,6 +31,7 @@ Clique = tuple[Encoder, ...]
 
 TABLE_BYTES = 1 << 29
 _GRAM_ROWS = 1 << 13
+_DISTINCT_ROWS = 1 << 20
 _SMALL_INTEGERS = {"Int8": 8, "UInt8": 8, "Int16": 16, "UInt16": 16}
 
 
@@ -120,6 +121,40 @@ class BlockCounter:
                     counts.add(block.get_column(name))
         return [found[name].result() for name in columns]
 
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
+        """Codes of the rows at `places` (from 0, in any order, repeats allowed), one line each; 0 at places beyond
+        the last row.
+
+        One pass over the whole source, whatever the places are.
+        """
+        wanted = np.asarray(places, dtype=np.int64)
+        found = np.zeros((wanted.size, len(encoders)), dtype=np.int64)
+        start = 0
+        for block in self._blocks(list(dict.fromkeys(encoder.column for encoder in encoders))):
+            here = (wanted >= start) & (wanted < start + block.height)
+            # As many rows are encoded in every block; those of other blocks are thrown away.
+            rows = block[np.where(here, wanted - start, 0)]
+            for axis, encoder in enumerate(encoders):
+                codes = np.asarray(encoder.encode(rows.get_column(encoder.column)), dtype=np.int64)
+                found[:, axis] = np.where(here, codes, found[:, axis])
+            start += block.height
+        return found
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        """Combinations of codes that occur, one line each in rising order, and how often: a table of counts without
+        its empty cells. Memory grows with the number of different rows, not with the number of cells.
+        """
+        lines, counts = np.zeros((0, len(encoders)), np.int64), np.zeros(0, np.int64)
+        waiting: list[npt.NDArray[np.int64]] = []
+        held = 0
+        for codes, rows in self._codes(list(encoders)):
+            waiting.append(np.stack([codes[encoder].astype(np.int64) for encoder in encoders], axis=1))
+            held += rows
+            if held > max(_DISTINCT_ROWS, lines.shape[0]):
+                lines, counts = _merged(lines, counts, waiting, encoders)
+                waiting, held = [], 0
+        return _merged(lines, counts, waiting, encoders)
+
     def _batches(self, cliques: Sequence[Clique]) -> Iterator[list[Clique]]:
         batch: list[Clique] = []
         used = 0
@@ -188,6 +223,21 @@ class BlockCounter:
                 yield block
         if self._limiter is not None and start != self._limiter.rows:
             raise InputError(f"{self._source.label} changed while it was being read")
+
+
+def _merged(
+    lines: Counts, counts: Counts, fresh: Sequence[Counts], encoders: Sequence[Encoder]
+) -> tuple[Counts, Counts]:
+    """Different lines and their counts, with those of more rows added."""
+    every = np.concatenate([lines, *fresh])
+    weights = np.concatenate([counts, *(np.ones(part.shape[0], np.int64) for part in fresh)])
+    sizes = tuple(encoder.size for encoder in encoders)
+    small = math.prod(sizes) < 1 << 62
+    keys = np.ravel_multi_index(tuple(every.T), sizes) if small else every
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True, axis=0)
+    found = np.zeros(first.size, np.int64)
+    np.add.at(found, group.reshape(-1), weights)
+    return every[first], found
 
 
 class _Recorder:
