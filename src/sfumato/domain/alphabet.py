@@ -1,8 +1,8 @@
 """The public alphabet of a column, and of several together: what a row can be, known without looking at any.
 
-Symbols of a column are the codes that a synthetic row may have, or every unit between declared bounds where those are
-too many for a grid of cells. A value outside the alphabet has code 0. Alphabets of several columns are never
-materialised: their product is a number.
+Symbols of a column are the codes that a synthetic row may have, or every unit between declared bounds where
+those are too many for a grid of cells. A value outside the alphabet has code 0. Alphabets of several columns
+are never materialised: their product is a number.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class UnitSymbols:
         return 1 + self._atoms + high - low + 1 - self._taken.size
 
     def encode(self, series: pl.Series) -> Codes:
-        """Symbols of a block of raw values, 0 outside the alphabet; numbers beyond the bounds join the ends."""
+        """Symbols of a block of raw values, 0 outside the alphabet; numbers beyond the bounds join the
+        ends.
+        """
         units, atoms = self.facts.parse(series)
         low, high = self._ends
         held = np.clip(units, low, high)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import frozen
 
+from sfumato.discovery.discover import planned_shares
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.identifier import Id
 from sfumato.domain.kinds.real import Float
@@ -136,12 +137,14 @@ def prepare(
         facts,
         epsilon=epsilon,
         delta=found_delta,
-        accountant=chosen,
+        accountant=accountant_for(recipe, facts, stored, chosen),
         unit=privacy_unit,
         undeclared=len(facts.columns) < len(stored),
     )
     if prior is not None:
         check_prior(prior, budget, privacy_unit)
+    if dialect is not None and dialect.bad_rows == "drop":
+        _check_kept(recipe, privacy_unit)
     return Job(
         table=private,
         recipe=recipe,
@@ -158,6 +161,26 @@ def accountant_of(name: str) -> Accountant:
     if name not in ("gdp", "zcdp"):
         raise UsageError(f"there is no accountant {name!r}", mend="known: gdp, zcdp")
     return "gdp" if name == "gdp" else "zcdp"
+
+
+def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], asked: Accountant) -> Accountant:
+    """The accountant of a run. A method that releases single records has an epsilon a record; where nothing
+    else is asked, adding up epsilons and composing draws by their own pair is the better account.
+    """
+    alone = hasattr(recipe, "releases") and schema.bought is None and not planned_shares(schema, stored)
+    return "basic" if alone and asked == "gdp" else asked
+
+
+def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
+    """UsageError where a method takes the number of rows as public, and what rows hold decides whether they
+    count.
+    """
+    public = getattr(recipe, "needs_public_rows", False)
+    if public and unit.neighbours == "replace" and unit.column is None:
+        raise UsageError(
+            f"{recipe.name} takes the number of rows as public under replace, and dropped rows make it private",
+            mend="leave out --bad-rows drop, or ask for --neighbours add-remove",
+        )
 
 
 def budget_of(

@@ -20,9 +20,9 @@ class Price:
 
     `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
     outside of both (thresholds). `shape` names the dominating pair for privacy-loss distributions: a
-    Gaussian with `mu2`, a bounded-range pair with range `epsilon`, or, for draws, `count` three-point pairs of
-    (`each`, `mass`) (see `sfumato.privacy.three_points`). `epsilon` holds together with `delta`, where there is
-    one: for a bounded-range pair without any delta, for draws at theirs.
+    Gaussian with `mu2`, a bounded-range pair with range `epsilon`, or, for draws, `count` three-point pairs
+    of (`each`, `mass`) (see `sfumato.privacy.three_points`). `epsilon` holds together with `delta`, where
+    there is one: for a bounded-range pair without any delta, for draws at theirs.
     """
 
     shape: Shape
@@ -81,10 +81,11 @@ def bounded_range(epsilon: float) -> Price:
 def draws(count: int, *, each: float, mass: float, delta: float = 0.0) -> Price:
     """`count` draws that are `each`-DP one by one, dominated by three-point pairs of probability `mass`.
 
-    epsilon is theirs at `delta` (`sfumato.privacy.three_points`). The Gaussian-DP parameter of a draw: the trade-off
-    curve of its pair is linear between two inner corners that mirror each other, (p, 1 - pR) and (1 - pR, p), and a
-    Gaussian's curve is convex, so it lies below where it does at one corner: mu = Φ⁻¹(1-p) - Φ⁻¹(1-pR). A Gaussian
-    dominates the Rényi divergences as well, so rho = mu²/2 (Dong, Roth, Su 2022; Bun, Steinke 2016).
+    epsilon is theirs at `delta` (`sfumato.privacy.three_points`). The Gaussian-DP parameter of a draw: the
+    trade-off curve of its pair is linear between two inner corners that mirror each other, (p, 1 - pR) and (1
+    - pR, p), and a Gaussian's curve is convex, so it lies below where it does at one corner: mu = Φ⁻¹(1-p) -
+    Φ⁻¹(1-pR). A Gaussian dominates the Rényi divergences as well, so rho = mu²/2 (Dong, Roth, Su 2022; Bun,
+    Steinke 2016).
     """
     mu2 = count * gdp.mu_of_three_points(each, mass) ** 2
     return Price(

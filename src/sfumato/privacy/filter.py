@@ -3,9 +3,9 @@
 Mechanisms may be chosen after looking at earlier answers, so composition must hold for adaptively chosen
 parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is free of charge (Smith,
 Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
-likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it. Where every
-mechanism has an epsilon of its own, adding up epsilons and deltas may be the better account ("basic"); that filter is
-valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman, Vadhan 2016).
+likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it. Where
+every mechanism has an epsilon of its own, adding up epsilons and deltas may be the better account ("basic");
+that filter is valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman, Vadhan 2016).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
 
     `spend` is Σ mu² for the Gaussian-DP filter and 2 Σ rho for the zCDP filter, so that a Gaussian of
-    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the basic filter it is Σ epsilon, and
-    delta may be 0.
+    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the basic filter it is Σ epsilon,
+    and delta may be 0.
     """
 
     epsilon: float = field(converter=check_epsilon)
@@ -90,8 +90,8 @@ class Budget:
 
     @property
     def effective_epsilon(self) -> float:
-        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained from noise on counts.
-        What the basic filter adds up is exact at any size.
+        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained from noise
+        on counts. What the basic filter adds up is exact at any size.
         """
         if self.accountant == "basic":
             return self.epsilon

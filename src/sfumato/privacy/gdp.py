@@ -79,8 +79,8 @@ def mu_of_pure(epsilon: float) -> float:
 
 
 def mu_of_three_points(each: float, mass: float) -> float:
-    """mu of the pair (p, pR, rest) against (pR, p, rest), p = `mass` and R = e^`each`: Φ⁻¹(1-p) - Φ⁻¹(1-pR), rounded
-    up, and at most that of any mechanism that is `each`-DP.
+    """mu of the pair (p, pR, rest) against (pR, p, rest), p = `mass` and R = e^`each`: Φ⁻¹(1-p) - Φ⁻¹(1-pR),
+    rounded up, and at most that of any mechanism that is `each`-DP.
     """
     from scipy.special import ndtri
 

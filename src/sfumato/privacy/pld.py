@@ -40,16 +40,14 @@ def epsilon_of_schedule(
     bounded_range: Sequence[tuple[float, int]] = (),
     pure: Sequence[tuple[float, int]] = (),
     draws: Sequence[tuple[tuple[float, float], int]] = (),
-    interval: float | None = None,
 ) -> float:
-    """Epsilon at `delta` of Gaussians with total `mu`, of groups (epsilon, count) of the other two kinds, and of
-    groups ((each, mass), count) of three-point pairs (see `sfumato.privacy.three_points`).
+    """Epsilon at `delta` of Gaussians with total `mu`, of groups (epsilon, count) of the other two kinds, and
+    of groups ((each, mass), count) of three-point pairs (see `sfumato.privacy.three_points`).
 
-    The order does not matter, the parameters must have been fixed beforehand. interval: width of the grid of losses,
-    where it is not to be chosen. Returns an upper bound,
+    The order does not matter, the parameters must have been fixed beforehand. Returns an upper bound,
     infinity when delta < 1e-11.
     """
-    if delta < FLOOR:
+    if delta < FLOOR or any(each > 700 for (each, _), _ in draws):
         return math.inf
     everything = mu**2
     everything += sum(count * gdp.mu_of_bounded_range(epsilon) ** 2 for epsilon, count in bounded_range)
@@ -58,7 +56,7 @@ def epsilon_of_schedule(
     target = gdp.epsilon(math.sqrt(everything), delta)
     if target == 0 or math.isinf(target):
         return target
-    interval = target / _CELLS if interval is None else interval
+    interval = target / _CELLS
     parts = []
     mu2 = mu**2
     for groups, dominating, price in (

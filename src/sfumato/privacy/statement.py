@@ -93,7 +93,8 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
     spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
     if limit.accountant == "basic":
-        # Twice the epsilon covers a replacement as a removal and an addition, and delta grows by 1 + e^epsilon.
+        # Twice the epsilon covers a replacement as a removal and an addition, and delta grows by 1 +
+        # e^epsilon.
         spend, outside = (
             (2 * limit.spend, (1 + math.exp(min(limit.spend, 700.0))) * limit.delta)
             if wider

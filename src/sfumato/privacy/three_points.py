@@ -1,12 +1,15 @@
-"""Many draws from a sampler of single symbols: composition of three-point dominating pairs, exactly on their lattice.
+"""Many draws from a sampler of single symbols: composition of three-point dominating pairs, exactly on their
+lattice.
 
-A pair (p, pR, rest) against (pR, p, rest) with R = e^each has losses -each, 0 and each. Reveal-or-obscure with the
-pseudo-count a over k symbols is dominated by the pair with p = a/Z, where Z = n + k a is the sum of its weights: for
-t ≥ 0 the divergence H_t of two neighbours is at most max(0, (c+a+1) - e^t (c+a))/Z, largest at c = 0, and that is H_t
-of the pair. p = 1/(1+R) is randomised response, which dominates every each-DP mechanism.
+A pair (p, pR, rest) against (pR, p, rest) with R = e^each has losses -each, 0 and each. Reveal-or-obscure
+with the pseudo-count a over k symbols is dominated by the pair with p = a/Z, where Z = n + k a is the sum of
+its weights: for t ≥ 0 the divergence H_t of two neighbours is at most max(0, (c+a+1) - e^t (c+a))/Z, largest
+at c = 0, and that is H_t of the pair. p = 1/(1+R) is randomised response, which dominates every each-DP
+mechanism.
 
-The sum of the losses of N draws is each·j with j in -N … N. Its law under the upper distribution, the coefficients of
-(p/x + rest + pR x)^N, follows from a recursion with positive terms alone; P(j) = e^{each·j} P(-j) gives the other half.
+The sum of the losses of N draws is each·j with j in -N … N. Its law under the upper distribution, the
+coefficients of (p/x + rest + pR x)^N, follows from a recursion with positive terms alone; P(j) = e^{each·j}
+P(-j) gives the other half.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ import numpy.typing as npt
 
 SLACK = 1e-9
 """Relative rounding of probabilities that is allowed for."""
+STEEPEST = 700.0
+"""Largest epsilon of a draw whose ratio is a float."""
 LARGEST = 1_000_000
 """Most draws whose law is worked out."""
 
@@ -29,10 +34,12 @@ def randomised_response(each: float) -> float:
 
 
 def pseudo_count_mass(each: float, *, symbols: int, rows: int | None) -> float:
-    """p of the pair for reveal-or-obscure, rounded up. rows: the public number of records; None: it is private, and
-    the pair holds for every number.
+    """p of the pair for reveal-or-obscure, rounded up. rows: the public number of records; None: it is
+    private, and the pair holds for every number.
     """
     grown = math.expm1(min(each, 700.0))
+    if symbols > 10**300:
+        return 1e-300
     if rows is None:
         # Weights of an empty table add up to k a; where that leaves no room for a third point, to those of
         # randomised response.
@@ -46,7 +53,7 @@ def epsilon_of_draws(count: int, *, each: float, mass: float, delta: float) -> f
     count·each, which holds at any delta, where that is less or delta is 0.
     """
     basic = count * each
-    if delta <= 0 or count == 1 or count > LARGEST:
+    if delta <= 0 or count == 1 or count > LARGEST or each > STEEPEST:
         return basic
     return min(basic, _epsilon(count, each, mass, delta))
 
@@ -128,4 +135,6 @@ def each_of_total(
 
 def mass_of(each: float, symbols: int | None, rows: int | None) -> float:
     """p of the dominating pair: of a reveal-or-obscure over so many symbols, or of any sampler."""
-    return randomised_response(each) if symbols is None else pseudo_count_mass(each, symbols=symbols, rows=rows)
+    return (
+        randomised_response(each) if symbols is None else pseudo_count_mass(each, symbols=symbols, rows=rows)
+    )

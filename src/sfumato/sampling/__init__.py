@@ -40,8 +40,8 @@ _HOME = {
 }  # fmt: skip
 
 __all__ = [
-    "Choice", "CountLaw", "Drawn", "DsRoo", "Floor", "Geo", "Histogram", "LocalMinimax", "Roo", "Setting", "SubRR",
-    "Tally", "alpha", "alphabet", "choose", "distance_bound", "draw", "epsilon", "epsilon_of_alpha",
+    "Choice", "CountLaw", "Drawn", "DsRoo", "Floor", "Geo", "Histogram", "LocalMinimax", "Roo", "Setting",
+    "SubRR", "Tally", "alpha", "alphabet", "choose", "distance_bound", "draw", "epsilon", "epsilon_of_alpha",
     "epsilon_of_draws", "probabilities", "q", "q_of_alpha", "q_table", "ratio_below", "records", "sample",
     "sample_size", "solve", "worst_ratio",
 ]  # fmt: skip

@@ -1,9 +1,9 @@
 """Which sampler is best for a job, by public numbers alone: records n, alphabet k, epsilon, number of draws.
 
-Samplers are compared by `distance_bound`: the largest total variation distance between the law of a draw and the records
-that any table of n records can have. Both FLOOR and GEO raise small counts and leave large ones, by weights w(j) ≥ j
-that are convex in j, so with Z = Σ_z w(c_z) the distance is at most 1 - n/Z, and Z is largest where all records are
-alike: Z = w(n) + (k-1) w(0). ROO and DS-ROO reach q_0 (1 - 1/k) there.
+Samplers are compared by `distance_bound`: the largest total variation distance between the law of a draw and
+the records that any table of n records can have. Both FLOOR and GEO raise small counts and leave large ones,
+by weights w(j) ≥ j that are convex in j, so with Z = Σ_z w(c_z) the distance is at most 1 - n/Z, and Z is
+largest where all records are alike: Z = w(n) + (k-1) w(0). ROO and DS-ROO reach q_0 (1 - 1/k) there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fractions import Fraction
 from attrs import frozen
 
 from sfumato.errors import UsageError
-from sfumato.privacy.mechanisms.draws import AT_ONCE, COUNTABLE, SAMPLERS, is_roo, steps
+from sfumato.privacy.mechanisms.draws import AT_ONCE, COUNTABLE, SAMPLERS, is_roo, rounded, steps
 from sfumato.privacy.three_points import each_of_total
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.sampling.floor import Floor
@@ -45,7 +45,8 @@ class Choice:
 def distance_bound(sampler: str, *, n: int, k: int, epsilon: float, m: int = 1) -> float:
     """Largest total variation distance of a draw to the n records, over all tables.
 
-    epsilon: of a draw; of all m for subrr. UsageError for samplers where no such number is known in closed form.
+    epsilon: of a draw; of all m for subrr. UsageError for samplers where no such number is known in closed
+    form.
     """
     if k == 1:
         return 0.0
@@ -93,24 +94,30 @@ def choose(
 ) -> Choice:
     """What to use for m draws within (epsilon, delta), and what one of them may cost.
 
-    n: the public number of records, None where it is private. sampler: a name, or "auto". unit: what neighbours
-    differ in; default: one record. UsageError for a name that is not known.
+    n: the public number of records, None where it is private. sampler: a name, or "auto". unit: what
+    neighbours differ in; default: one record. UsageError for a name that is not known.
     """
     job = _Job(n=n, k=k, epsilon=epsilon, m=m, delta=delta, unit=unit or PrivacyUnit())
     if sampler != AUTO:
         if sampler not in SAMPLERS:
-            raise UsageError(f"there is no sampler {sampler!r}", mend=f"known: {', '.join((AUTO, *SAMPLERS))}")
+            raise UsageError(
+                f"there is no sampler {sampler!r}", mend=f"known: {', '.join((AUTO, *SAMPLERS))}"
+            )
         return job.choice(sampler, "as asked")
     if n is None:
         if k >= COUNTABLE:
-            return job.choice("roo", f"{float(k):.3g} combinations are too many to count")
-        why = "its weight of a symbol that nobody has is the smallest, and it needs no public number of records"
+            return job.choice("roo", f"{rounded(k)} combinations are too many to count")
+        why = (
+            "its weight of a symbol that nobody has is the smallest, and it needs no public number of records"
+        )
         return job.choice("geo", why)
     usable = [name for name in CANDIDATES if job.usable(name)]
     found = {name: distance_bound(name, n=n, k=k, epsilon=job.each(name), m=m) for name in usable}
     best = min(found, key=lambda name: round(found[name], 12))
     others = ", ".join(f"{name} {bound:.3g}" for name, bound in found.items() if name != best)
-    why = f"it is within {found[best]:.3g} of the records, whatever they are" + (f" ({others})" if others else "")
+    why = f"it is within {found[best]:.3g} of the records, whatever they are" + (
+        f" ({others})" if others else ""
+    )
     return job.choice(best, why)
 
 
@@ -171,10 +178,11 @@ def _bound(sampler: str, n: int | None, k: int, each: float, m: int) -> float | 
 
 
 def remarks(*, n: int, k: int, epsilon: float, delta: float, m: int) -> list[str]:
-    """Whether m draws by ROO would be better bought otherwise, for a plan: by SubRR, or by one noisy histogram.
+    """Whether m draws by ROO would be better bought otherwise, for a plan: by SubRR, or by one noisy
+    histogram.
 
-    By the largest distance of a draw to the records; for a histogram with Laplace noise of scale 2/epsilon its
-    expected distance is at most k/(epsilon n) (k cells, each off by 2/epsilon on average, over 2n).
+    By the largest distance of a draw to the records; for a histogram with Laplace noise of scale 2/epsilon
+    its expected distance is at most k/(epsilon n) (k cells, each off by 2/epsilon on average, over 2n).
     """
     if m < 1 or k < 2 or n < 1:
         return []
@@ -189,12 +197,12 @@ def remarks(*, n: int, k: int, epsilon: float, delta: float, m: int) -> list[str
     for name, distance in ways.items():
         if distance < own * (1 - 1e-9):
             found.append(
-                f"{name} would be cheaper: for epsilon {epsilon:g} it is within {distance:.3g} of the records, and "
-                f"{m:,} draws at epsilon {each:.3g} each are within {own:.3g}"
+                f"{name} would be cheaper: for epsilon {epsilon:g} it is within {distance:.3g} of the records, "
+                f"and {m:,} draws at epsilon {each:.3g} each are within {own:.3g}"
             )
     if own > 0.5:
         found.append(
-            f"over {float(k):.3g} combinations a draw is uniform with probability {own / (1 - 1 / k):.3g}: name "
-            "fewer columns, or use a method that measures marginals"
+            f"over {rounded(k)} combinations a draw is uniform with probability {own / (1 - 1 / k):.3g}: "
+            "name fewer columns, or use a method that measures marginals"
         )
     return found

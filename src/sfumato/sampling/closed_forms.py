@@ -1,10 +1,11 @@
-"""ROO in closed form, in every direction: q, epsilon, alpha, n and k from any three that determine the others.
+"""ROO in closed form, in every direction: q, epsilon, alpha, n and k from any three that determine the
+others.
 
     q = k / (k + n(e^epsilon - 1)),   alpha = q (1 - 1/k)
 
-alpha is the largest total variation distance to the law of the records, over all laws (reached by one that always
-gives the same symbol). Tasnim, Gilani, Sankar, Kosut, arXiv 2504.14696: epsilon = ln(1 + k(1-q)/(nq)) and
-n = (k(1-alpha) - 1)/(alpha(e^epsilon - 1)). Arguments are numbers; these functions draw nothing.
+alpha is the largest total variation distance to the law of the records, over all laws (reached by one that
+always gives the same symbol). Tasnim, Gilani, Sankar, Kosut, arXiv 2504.14696: epsilon = ln(1 + k(1-q)/(nq))
+and n = (k(1-alpha) - 1)/(alpha(e^epsilon - 1)). Arguments are numbers; these functions draw nothing.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def q_of_alpha(alpha: float, k: float) -> float:
     """Probability of obscuring at which the distance is `alpha`."""
     _check(alpha=alpha, k=k)
     if k <= 1 or alpha * k / (k - 1) > 1:
-        raise UsageError(f"alpha = {alpha:g} is more than a uniform symbol needs", mend="alpha is below 1 - 1/k")
+        raise UsageError(
+            f"alpha = {alpha:g} is more than a uniform symbol needs", mend="alpha is below 1 - 1/k"
+        )
     return alpha * k / (k - 1)
 
 
@@ -103,23 +106,28 @@ def solve(
             mend=f"given: {', '.join(known) or 'none'}",
         )
     _check(**known)
-    if q is not None and alpha is not None:
-        if alpha >= q:
-            raise UsageError("alpha is below q, by the factor 1 - 1/k")
-        k = 1 / (1 - alpha / q)
-    elif alpha is not None and k is not None:
-        q = q_of_alpha(alpha, k)
-    elif alpha is not None and epsilon is not None and n is not None:
-        k = alphabet(alpha, epsilon, n)
-    if q is None:
-        q = k / (k + n * math.expm1(epsilon))  # type: ignore[operator]
-    elif k is None:
-        k = q * n * math.expm1(epsilon) / (1 - q)  # type: ignore[operator]
-    if epsilon is None:
-        epsilon = math.log1p(k * (1 - q) / (n * q))  # type: ignore[operator]
-    elif n is None:
-        n = k * (1 - q) / (q * math.expm1(epsilon))
-    return Setting(q=q, epsilon=epsilon, alpha=q * (1 - 1 / k), n=float(n or 0.0), k=k)
+    match sorted(known):
+        case ["alpha", ("epsilon" | "n"), "q"]:
+            if known["alpha"] >= known["q"]:
+                raise UsageError("alpha is below q, by the factor 1 - 1/k")
+            known["k"] = 1 / (1 - known["alpha"] / known["q"])
+        case ["alpha", "epsilon", "n"]:
+            known["k"] = alphabet(known["alpha"], known["epsilon"], known["n"])
+        case ["alpha", ("epsilon" | "k"), ("k" | "n")]:
+            known["q"] = q_of_alpha(known["alpha"], known["k"])
+        case ["epsilon", "n", "q"]:
+            known["k"] = known["q"] * known["n"] * math.expm1(known["epsilon"]) / (1 - known["q"])
+    size = known["k"]
+    if "q" in known:
+        hidden = known["q"]
+    else:
+        hidden = size / (size + known["n"] * math.expm1(known["epsilon"]))
+    if "epsilon" in known:
+        loss = known["epsilon"]
+    else:
+        loss = math.log1p(size * (1 - hidden) / (known["n"] * hidden))
+    held = known["n"] if "n" in known else size * (1 - hidden) / (hidden * math.expm1(loss))
+    return Setting(q=hidden, epsilon=loss, alpha=hidden * (1 - 1 / size), n=held, k=size)
 
 
 _LIMITS = {

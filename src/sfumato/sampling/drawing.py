@@ -92,14 +92,14 @@ def draw(
 ) -> Drawn:
     """Draw m records from the joint law of some columns, for (epsilon, delta) in all.
 
-    table: whatever `sfumato.fit` takes. columns: default all that the schema declares. schema: must tell the alphabet
-    of each column drawn: values, bounds. The alphabet is the product of them and is never materialised. sampler: a
-    name, or "auto" (`sfumato.sampling.choice`). delta: 0 for pure epsilon-DP; above, m draws are composed by
-    privacy-loss distributions. neighbours: as the schema states it, else "add-remove"; under "replace" with single
-    rows as units the number of rows is public, and used. rows_at_least: a public number of rows up to which SubRR
-    fills a smaller table, where the number of rows is private. complete: add the other columns of the schema, drawn
-    uniformly from their alphabets with `seed`, from nothing private. ledger, dataset, insecure_noise_seed: as in
-    `sfumato.fit`.
+    table: whatever `sfumato.fit` takes. columns: default all that the schema declares. schema: must tell the
+    alphabet of each column drawn: values, bounds. The alphabet is the product of them and is never
+    materialised. sampler: a name, or "auto" (`sfumato.sampling.choice`). delta: 0 for pure epsilon-DP; above,
+    m draws are composed by privacy-loss distributions. neighbours: as the schema states it, else
+    "add-remove"; under "replace" with single rows as units the number of rows is public, and used.
+    rows_at_least: a public number of rows up to which SubRR fills a smaller table, where the number of rows
+    is private. complete: add the other columns of the schema, drawn uniformly from their alphabets with
+    `seed`, from nothing private. ledger, dataset, insecure_noise_seed: as in `sfumato.fit`.
 
     Raises SfumatoError before anything is charged for whatever is wrong with options, schema or table.
     """
@@ -179,9 +179,10 @@ def sample(
 ) -> int | npt.NDArray[np.int64]:
     """Draw a symbol from an array of symbols 0 … k-1, or m of them for (epsilon, delta) in all.
 
-    data: one-dimensional and whole-numbered; a number outside the alphabet joins its nearest end. k: the public
-    size of the alphabet, whether or not all symbols occur. m: None for one symbol, as an int; else an array of m.
-    neighbours: "replace", where the number of entries is public, or "add-remove", where it is private.
+    data: one-dimensional and whole-numbered; a number outside the alphabet joins its nearest end. k: the
+    public size of the alphabet, whether or not all symbols occur. m: None for one symbol, as an int; else an
+    array of m. neighbours: "replace", where the number of entries is public, or "add-remove", where it is
+    private.
     """
     array = np.asarray(data)
     k = _whole(k, "k", least=1)
@@ -194,8 +195,8 @@ def sample(
         return int(found[0]) if m is None else found
     facts = {"columns": {"symbol": {"type": "int", "min": 0, "max": k - 1, "nullable": False}}}
     drawn = draw(
-        {"symbol": array}, columns=["symbol"], schema=facts, epsilon=epsilon, sampler=sampler, m=1 if m is None else m,
-        delta=delta, neighbours=neighbours,
+        {"symbol": array}, columns=["symbol"], schema=facts, epsilon=epsilon, sampler=sampler,
+        m=1 if m is None else m, delta=delta, neighbours=neighbours,
     )  # fmt: skip
     symbols = drawn.records.get_column("symbol").to_numpy().astype(np.int64)
     return int(symbols[0]) if m is None else symbols
@@ -298,4 +299,3 @@ def _frame(
         else:
             columns.append(pl.Series(column.name, [None] * codes.shape[0], dtype=pl.String))
     return pl.DataFrame(columns)
-

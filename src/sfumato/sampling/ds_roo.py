@@ -30,7 +30,9 @@ Constraint = Callable[[int, int, Fraction, int, Fraction], Fraction]
 
 EXACT_BITS = 1 << 12
 GRID = 1 << 256
-"""Denominators above 2**EXACT_BITS are not kept: q is rounded up to the next 1/GRID, at most to the q before."""
+"""Denominators above 2**EXACT_BITS are not kept: q is rounded up to the next 1/GRID, at most to the q
+before.
+"""
 
 
 def same(n: int, k: int, ratio: Fraction, m: int, before: Fraction) -> Fraction:
@@ -79,7 +81,8 @@ def _table(n: int, k: int, ratio: Fraction) -> tuple[Fraction, ...]:
 
 
 def q_table(n: int, k: int, epsilon: float) -> list[Fraction]:
-    """All of q_0 … q_{n//k}: the probability of obscuring by the smallest count, for replacing one of n records.
+    """All of q_0 … q_{n//k}: the probability of obscuring by the smallest count, for replacing one of n
+    records.
 
     n, k: at least 1. Computed once for every (n, k, epsilon).
     """

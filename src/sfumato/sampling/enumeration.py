@@ -1,8 +1,8 @@
 """Exhaustive checks: all count vectors, all neighbours, all symbols, in exact rationals.
 
-A law on counts treats symbols alike, so count vectors in falling order stand for all of them. `worst_ratio` is the
-largest factor by which any probability changes; a sampler is epsilon-DP on n records over k symbols exactly when it is
-at most e^epsilon.
+A law on counts treats symbols alike, so count vectors in falling order stand for all of them. `worst_ratio`
+is the largest factor by which any probability changes; a sampler is epsilon-DP on n records over k symbols
+exactly when it is at most e^epsilon.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def vectors(n: int, k: int, largest: int | None = None) -> Iterator[Vector]:
 
 def neighbours(counts: Vector, relation: Relation) -> Iterator[Vector]:
     """Count vectors with one record replaced, or with one added; those that only rename symbols once."""
-    seen = set()
+    seen: set[int | tuple[int, int]] = set()
     for gain, gained in enumerate(counts):
         if relation == "add-remove":
             if gained not in seen:
@@ -57,10 +57,11 @@ def _moved(counts: Vector, gain: int, loss: int | None) -> Vector:
 def worst_ratio(
     law: CountLaw | Callable[[int], CountLaw], n: int, k: int, relation: Relation = "replace"
 ) -> Fraction:
-    """The largest factor between probabilities of one symbol on neighbouring tables; n counts the smaller table.
+    """The largest factor between probabilities of one symbol on neighbouring tables; n counts the smaller
+    table.
 
-    law: the law, or a function that gives it from the number of records. ZeroDivisionError where a symbol can occur
-    on one side alone.
+    law: the law, or a function that gives it from the number of records. ZeroDivisionError where a symbol can
+    occur on one side alone.
     """
     known: dict[tuple[int, Vector], tuple[dict[int, int], int]] = {}
 

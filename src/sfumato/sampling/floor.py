@@ -2,11 +2,11 @@
 
 With a = 1/(e^epsilon - 1) and T = ⌈a⌉ the floor is
 
-    t = T (n - T + 1) / (e^epsilon n - T)   for replacing one of n records (t = T where that is not in (T-1, T]),
-    t = T / e^epsilon                       for adding or removing a record, with n private.
+    t = T (n - T + 1) / (e^epsilon n - T)   for replacing one of n records (t = T where that is not in (T-1,
+    T]), t = T / e^epsilon                       for adding or removing a record, with n private.
 
-The second is larger than needed for no relation, and too small under the first: there a record that arrives also
-leaves a symbol, so the sum of the counts above the floor can fall. Proofs: docs/methods/roo.md.
+The second is larger than needed for no relation, and too small under the first: there a record that arrives
+also leaves a symbol, so the sum of the counts above the floor can fall. Proofs: docs/methods/roo.md.
 """
 
 from __future__ import annotations

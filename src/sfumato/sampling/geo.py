@@ -5,9 +5,9 @@
     r = e^epsilon (1 - 1/n)   for replacing one of n records; needs r > 1, which is ROO's where it is not,
     r = e^epsilon             for adding or removing a record, with n private.
 
-Weights are integers in units of 2**-64: from T downwards each is its neighbour over r, rounded up. All that the
-proof needs (docs/methods/roo.md) holds for them exactly: they rise by a factor of at most r and by at most one
-unit of count at a step, and are at least the count.
+Weights are integers in units of 2**-64: from T downwards each is its neighbour over r, rounded up. All that
+the proof needs (docs/methods/roo.md) holds for them exactly: they rise by a factor of at most r and by at
+most one unit of count at a step, and are at least the count.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Counts with Laplace noise, projected onto the simplex, from which symbols are drawn (Raskhodnikova, Sivakumar,
-Smith, Swanberg 2021).
+"""Counts with Laplace noise, projected onto the simplex, from which symbols are drawn (Raskhodnikova,
+Sivakumar, Smith, Swanberg 2021).
 
-Noise is discrete Laplace of scale 2/epsilon where a record is replaced (two counts change by one) and 1/epsilon where
-it is added or removed. What follows is post-processing of epsilon-DP counts, so any number of symbols may be drawn
-from one noisy histogram. The projection is not unique:
+Noise is discrete Laplace of scale 2/epsilon where a record is replaced (two counts change by one) and
+1/epsilon where it is added or removed. What follows is post-processing of epsilon-DP counts, so any number of
+symbols may be drawn from one noisy histogram. The projection is not unique:
 
     euclid   the nearest point of the simplex: max(v_y - θ, 0) with θ such that the sum is n;
     clip     negative counts become 0, and the rest is scaled.
 
-With n private the sum of the noisy counts takes the place of n. Noisy counts are cut at ±2**40, and everything after
-the noise is exact integer arithmetic.
+With n private the sum of the noisy counts takes the place of n. Noisy counts are cut at ±2**40, and
+everything after the noise is exact integer arithmetic.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Projection = Callable[[Counts, int], Counts]
 
 
 def euclid(noisy: Counts, total: int) -> Counts:
-    """Integer weights in proportion to the point nearest to `noisy` among those that are at least 0 and add up to
-    `total` (at least 1).
+    """Integer weights in proportion to the point nearest to `noisy` among those that are at least 0 and add
+    up to `total` (at least 1).
     """
     falling = np.sort(noisy)[::-1]
     excess = np.cumsum(falling) - total
@@ -65,7 +65,9 @@ def noisy_counts(histogram: Histogram, scale: Fraction) -> Counts:
 
 
 def weights(noisy: Counts, *, rows: int | None, projection: str) -> Counts:
-    """Integer weights of all symbols from noisy counts. rows: the public number of records, if it is public."""
+    """Integer weights of all symbols from noisy counts. rows: the public number of records, if it is
+    public.
+    """
     total = int(noisy.sum()) if rows is None else rows
     return PROJECTIONS[projection](noisy, max(1, min(total, CUT)))
 

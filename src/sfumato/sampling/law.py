@@ -1,8 +1,8 @@
 """What all samplers that look at counts have in common: a weight for every count, exact and integer.
 
-The symbol y is drawn with probability weight(c_y) / Σ_z weight(c_z), where c counts the records and z runs over
-the whole public alphabet. So a law is checked by going through count vectors (`sfumato.sampling.enumeration`),
-and drawn by one number below the sum of the weights.
+The symbol y is drawn with probability weight(c_y) / Σ_z weight(c_z), where c counts the records and z runs
+over the whole public alphabet. So a law is checked by going through count vectors
+(`sfumato.sampling.enumeration`), and drawn by one number below the sum of the weights.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def probabilities(law: CountLaw, counts: Sequence[int] | Counts) -> list[Fractio
 
 
 def draw(law: CountLaw, counts: Sequence[int] | Counts | Histogram) -> int:
-    """One symbol, drawn by the operating system's generator. Its cost in privacy is the caller's to account for;
-    `sfumato.sampling.sample` and `sfumato.sampling.draw` do it.
+    """One symbol, drawn by the operating system's generator. Its cost in privacy is the caller's to account
+    for; `sfumato.sampling.sample` and `sfumato.sampling.draw` do it.
     """
     histogram = counts if isinstance(counts, Histogram) else Histogram.of(counts)
     tally = histogram.tally

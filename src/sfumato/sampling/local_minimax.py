@@ -1,10 +1,11 @@
-"""The local minimax sampler on a finite alphabet (Park, Asoodeh, Lee 2024): whoever holds a distribution P draws from
+"""The local minimax sampler on a finite alphabet (Park, Asoodeh, Lee 2024): whoever holds a distribution P
+draws from
 
     clip(P_y / s ; 1/(e^epsilon + k - 1), e^epsilon/(e^epsilon + k - 1)),   s such that it adds up to 1.
 
-It hides P altogether: any two distributions look alike, so it is epsilon-DP whatever changes in the table, for a
-whole group of persons as for one. That is another promise than the others make, at a price that does not fall with
-n: total variation up to (k-1)/(e^epsilon + k - 1). It is here for comparison.
+It hides P altogether: any two distributions look alike, so it is epsilon-DP whatever changes in the table,
+for a whole group of persons as for one. That is another promise than the others make, at a price that does
+not fall with n: total variation up to (k-1)/(e^epsilon + k - 1). It is here for comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def stretch(tally: Tally, ratio: Fraction) -> Fraction:
         return inside + (tally.symbols - sum(size for _, size in pairs))
 
     corners = sorted({Fraction(1, c) for c, _ in pairs} | {ratio / c for c, _ in pairs})
-    low, high = 0, len(corners) - 1  # the sum rises with s, and reaches the goal at the last corner at the latest
+    low, high = (
+        0,
+        len(corners) - 1,
+    )  # the sum rises with s, and reaches the goal at the last corner at the latest
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if held(corners[middle]) >= goal else (middle + 1, high)

@@ -1,4 +1,6 @@
-"""e^epsilon as an exact rational, from below: everything that is drawn rests on it, and nothing on a float."""
+"""e^epsilon as an exact rational, from below: everything that is drawn rests on it, and nothing on a
+float.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def ratio_below(epsilon: float | Fraction) -> Fraction:
     if not 0 < exact <= 1000:
         raise ValueError("epsilon must lie above 0, and not above 1000")
     bits = PRECISION + math.ceil(float(exact) / math.log(2)) + max(0, -math.floor(math.log2(exact)))
-    # The floor is at most 1 below the number and computed at most 1 too small: e^-epsilon < (f + 2) / 2**bits.
+    # The floor is at most 1 below the number and computed at most 1 too small: e^-epsilon < (f + 2) /
+    # 2**bits.
     found = Fraction(1 << bits, exp_fixed(-exact, bits) + 2)
     if found <= 1:
         raise ValueError("epsilon is too small to be told from 0")

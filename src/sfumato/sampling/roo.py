@@ -1,11 +1,11 @@
-"""ROO: with probability 1-q a record of the table, with probability q a uniform symbol (Tasnim, Gilani, Sankar,
-Kosut, "Reveal-or-Obscure", arXiv 2504.14696).
+"""ROO: with probability 1-q a record of the table, with probability q a uniform symbol (Tasnim, Gilani,
+Sankar, Kosut, "Reveal-or-Obscure", arXiv 2504.14696).
 
     P(y | c) = q/k + (1-q) c_y/n,   q = k / (k + n(e^epsilon - 1)),
 
-which is (c_y + a)/(n + k a) with a = 1/(e^epsilon - 1): additive smoothing by a pseudo-count that depends neither on
-n nor on k. It is epsilon-DP for replacing a record, sharply, and also for adding or removing one, with n private;
-docs/methods/roo.md has both proofs.
+which is (c_y + a)/(n + k a) with a = 1/(e^epsilon - 1): additive smoothing by a pseudo-count that depends
+neither on n nor on k. It is epsilon-DP for replacing a record, sharply, and also for adding or removing one,
+with n private; docs/methods/roo.md has both proofs.
 """
 
 from __future__ import annotations

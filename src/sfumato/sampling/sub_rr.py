@@ -1,12 +1,13 @@
-"""SubRR: m different records, each revealed with probability 1-q or replaced by a uniform symbol (Cheu, Nayak).
+"""SubRR: m different records, each revealed with probability 1-q or replaced by a uniform symbol (Cheu,
+Nayak).
 
 m samples for one epsilon. For replacing one of n records
 
     epsilon = ln(1 + (m/n) k(1-q)/q)   exactly,   so   q = m k / (m k + n(e^epsilon - 1)),   m ≤ n.
 
-With n private the same q is used for N records, where N ≥ m is public, and tables of fewer records are filled up to N
-with records that say nothing (a uniform symbol each); adding or removing a record then costs at most the same
-epsilon. For m = 1 it is ROO. Proofs: docs/methods/roo.md.
+With n private the same q is used for N records, where N ≥ m is public, and tables of fewer records are filled
+up to N with records that say nothing (a uniform symbol each); adding or removing a record then costs at most
+the same epsilon. For m = 1 it is ROO. Proofs: docs/methods/roo.md.
 """
 
 from __future__ import annotations
@@ -39,12 +40,13 @@ class SubRR:
         return Fraction(shown) / (shown + self.records * (self.ratio - 1))
 
     def law(self, data: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
-        """Probability of every sequence of m symbols, for a table of at least `records` records. For small cases:
-        it goes through all of them.
+        """Probability of every sequence of m symbols, for a table of at least `records` records. For small
+        cases: it goes through all of them.
         """
         n, k, q = len(data), self.symbols, self.q
         chosen: dict[tuple[int, ...], int] = {(): 1}
-        # Ordered choices of different records, by their symbols: only how many are left of each symbol matters.
+        # Ordered choices of different records, by their symbols: only how many are left of each symbol
+        # matters.
         counts = [data.count(symbol) for symbol in range(k)]
         for _ in range(self.m):
             longer: dict[tuple[int, ...], int] = {}

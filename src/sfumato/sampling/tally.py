@@ -55,7 +55,9 @@ class Histogram:
         """From one count for every symbol."""
         every = np.asarray(counts, dtype=np.int64)
         if every.ndim != 1 or not every.size or every.min() < 0:
-            raise ValueError("one count of at least 0 for every symbol of the alphabet, and at least one symbol")
+            raise ValueError(
+                "one count of at least 0 for every symbol of the alphabet, and at least one symbol"
+            )
         cells = np.flatnonzero(every)
         return cls(cells=cells, counts=every[cells], symbols=every.size)
 

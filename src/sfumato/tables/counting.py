@@ -122,8 +122,8 @@ class BlockCounter:
         return [found[name].result() for name in columns]
 
     def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
-        """Codes of the rows at `places` (from 0, in any order, repeats allowed), one line each; 0 at places beyond
-        the last row.
+        """Codes of the rows at `places` (from 0, in any order, repeats allowed), one line each; 0 at places
+        beyond the last row.
 
         One pass over the whole source, whatever the places are.
         """
@@ -141,8 +141,8 @@ class BlockCounter:
         return found
 
     def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
-        """Combinations of codes that occur, one line each in rising order, and how often: a table of counts without
-        its empty cells. Memory grows with the number of different rows, not with the number of cells.
+        """Combinations of codes that occur, one line each in rising order, and how often: a table of counts
+        without its empty cells. Memory grows with the number of different rows, not with the number of cells.
         """
         lines, counts = np.zeros((0, len(encoders)), np.int64), np.zeros(0, np.int64)
         waiting: list[npt.NDArray[np.int64]] = []

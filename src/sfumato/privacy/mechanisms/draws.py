@@ -1,9 +1,9 @@
 """Records drawn from the joint law of some columns by a sampler of `sfumato.sampling`.
 
-Each draw is a symbol of the product of public alphabets, which is never materialised: ROO and SubRR read rows at random
-places, the others count the combinations that occur. A value outside its alphabet stands for a uniform one. That keeps
-every guarantee: for any fixed choice of those values the samplers' proofs hold, and mixing over choices that are made
-row by row does not raise the divergence of neighbours (joint convexity).
+Each draw is a symbol of the product of public alphabets, which is never materialised: ROO and SubRR read rows
+at random places, the others count the combinations that occur. A value outside its alphabet stands for a
+uniform one. That keeps every guarantee: for any fixed choice of those values the samplers' proofs hold, and
+mixing over choices that are made row by row does not raise the divergence of neighbours (joint convexity).
 
 Prices by neighbouring relation, for samplers that are e-DP a draw, m rows of a unit:
 
@@ -14,16 +14,17 @@ Prices by neighbouring relation, for samplers that are e-DP a draw, m rows of a 
     geo, laplace
     local-minimax     e              infinite         e              e
 
-(m rows that are exchanged for as many are m steps, for ROO's pseudo-count one e each; in general a step is a removal
-and an addition. docs/methods/roo.md has the proofs.) N draws compose; SubRR gives all of its N for one e, and so does
-one histogram with Laplace noise. Which records were revealed is neither kept nor returned, and the same rows are read,
-the same numbers drawn and compared, whatever comes out.
+(m rows that are exchanged for as many are m steps, for ROO's pseudo-count one e each; in general a step is a
+removal and an addition. docs/methods/roo.md has the proofs.) N draws compose; SubRR gives all of its N for
+one e, and so does one histogram with Laplace noise. Which records were revealed is neither kept nor returned,
+and the same rows are read, the same numbers drawn and compared, whatever comes out.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -80,9 +81,9 @@ class Read:
 class Draws:
     """`count` records over the alphabets of `axes`, whose code 0 is what lies outside.
 
-    epsilon: of a draw, or of all together where these share one, for neighbours that differ in one row. rows: the
-    public number of rows, None where it is private. filled: rows up to which SubRR fills a table whose number of
-    rows is private. delta: at which the epsilon of several draws is stated; 0 adds theirs up.
+    epsilon: of a draw, or of all together where these share one, for neighbours that differ in one row. rows:
+    the public number of rows, None where it is private. filled: rows up to which SubRR fills a table whose
+    number of rows is private. delta: at which the epsilon of several draws is stated; 0 adds theirs up.
     """
 
     name: ClassVar[str] = "private_draws"
@@ -102,19 +103,22 @@ class Draws:
         ratio_below(self.epsilon)
         if any(axis.size < 2 for axis in self.axes):
             raise JobError("a column has an empty alphabet, so no record can be drawn")
-        if self.sampler == "subrr" and not self.count <= (self.records if self.rows is not None else MOST_ROWS):
+        if self.sampler == "subrr" and not self.count <= (
+            self.records if self.rows is not None else MOST_ROWS
+        ):
             raise JobError(
                 f"SubRR draws each record at most once: {self.count:,} of {self.records:,} cannot be drawn",
                 mend="draw fewer records, or use another sampler",
             )
         if not self.by_record and self.symbols >= COUNTABLE:
             raise JobError(
-                f"{self.sampler} counts all combinations, and {float(self.symbols):.3g} are too many to number",
+                f"{self.sampler} counts all combinations, and {rounded(self.symbols)} are too many to number",
                 mend="use roo, or fewer columns",
             )
         if self.sampler in laplace.PROJECTIONS and self.symbols > laplace.CELLS:
             raise JobError(
-                f"{self.sampler} puts noise on each of {float(self.symbols):.3g} combinations, more than memory allows",
+                f"{self.sampler} puts noise on each of {rounded(self.symbols)} combinations, and memory allows "
+                f"{laplace.CELLS:,}",
                 mend="use roo or geo, or fewer columns",
             )
 
@@ -203,7 +207,9 @@ class Draws:
         return Read(rows=held, lines=lines, counts=counts, all_cells=all_cells)
 
     def _places(self, held: int) -> list[int]:
-        """Random places: with repetition, or different ones for SubRR. Beyond `held` there is nothing to read."""
+        """Random places: with repetition, or different ones for SubRR. Beyond `held` there is nothing to
+        read.
+        """
         if self.sampler == "subrr":
             return different(self.count, max(held, self.records))
         return [random_below(max(held, 1)) for _ in range(self.count)]
@@ -226,8 +232,8 @@ class Draws:
         return Answer(arrays=(np.stack(np.unravel_index(np.array(drawn, np.int64), sizes), axis=1) + 1,))
 
     def _obscured(self, exact: Read) -> Counts:
-        """The rows that were read, each replaced by a uniform symbol with probability q; a uniform symbol is drawn
-        and compared for every one of them.
+        """The rows that were read, each replaced by a uniform symbol with probability q; a uniform symbol is
+        drawn and compared for every one of them.
         """
         q = self._q(exact.rows)
         hidden = np.array([random_below(q.denominator) < q.numerator for _ in range(self.count)])
@@ -267,6 +273,11 @@ class Draws:
         return bool(((answer.arrays[0] >= 1) & (answer.arrays[0] < sizes)).all())
 
 
+def rounded(size: int) -> str:
+    """Three digits of a whole number, however large."""
+    return f"{size:,}" if size < 10**6 else f"{Decimal(size):.3g}"
+
+
 def is_roo(sampler: str, *, symbols: int, rows: int | None) -> bool:
     """Whether a sampler's law is ROO's: DS-ROO's is where there are more symbols than records."""
     return sampler == "roo" or (sampler == "ds-roo" and symbols > (MOST_ROWS if rows is None else rows))
@@ -280,7 +291,9 @@ def steps(sampler: str, *, rows: int | None, unit: PrivacyUnit, relation: Relati
 
 
 def uniform(bound: int, count: int) -> Counts:
-    """`count` independent uniform integers in 0 … bound-1, bound at most 2**62, by rejection of 64-bit words."""
+    """`count` independent uniform integers in 0 … bound-1, bound at most 2**62, by rejection of 64-bit
+    words.
+    """
     found = np.zeros(count, dtype=np.uint64)
     left = np.arange(count)
     most = np.uint64((1 << 64) - ((1 << 64) % bound) - 1)
@@ -292,8 +305,8 @@ def uniform(bound: int, count: int) -> Counts:
 
 
 def different(count: int, bound: int) -> list[int]:
-    """`count` different integers in 0 … bound-1 in random order: every such list has the same chance (Floyd 1987,
-    then a shuffle).
+    """`count` different integers in 0 … bound-1 in random order: every such list has the same chance (Floyd
+    1987, then a shuffle).
     """
     held: set[int] = set()
     found: list[int] = []

@@ -1,8 +1,8 @@
 """The exact number of rows, as a public number.
 
-Where a unit is one row and units are exchanged, neighbours have the same number of rows, so that it tells nothing.
-Where units come and go it tells whether somebody is there: then nothing is guaranteed. Whoever asks makes sure that
-no row is left out for what it holds.
+Where a unit is one row and units are exchanged, neighbours have the same number of rows, so that it tells
+nothing. Where units come and go it tells whether somebody is there: then nothing is guaranteed. Whoever asks
+makes sure that no row is left out for what it holds.
 """
 
 from __future__ import annotations
