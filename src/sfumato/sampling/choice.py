@@ -115,9 +115,7 @@ def choose(
     found = {name: distance_bound(name, n=n, k=k, epsilon=job.each(name), m=m) for name in usable}
     best = min(found, key=lambda name: round(found[name], 12))
     others = ", ".join(f"{name} {bound:.3g}" for name, bound in found.items() if name != best)
-    why = f"it is within {found[best]:.3g} of the records, whatever they are" + (
-        f" ({others})" if others else ""
-    )
+    why = f"it is within {found[best]:.3g} of any records" + (f" ({others})" if others else "")
     return job.choice(best, why)
 
 
@@ -197,7 +195,7 @@ def remarks(*, n: int, k: int, epsilon: float, delta: float, m: int) -> list[str
     for name, distance in ways.items():
         if distance < own * (1 - 1e-9):
             found.append(
-                f"{name} would be cheaper: for epsilon {epsilon:g} it is within {distance:.3g} of the records, "
+                f"{name} would be cheaper: for epsilon {epsilon:g} it is within {distance:.3g} of the rows, "
                 f"and {m:,} draws at epsilon {each:.3g} each are within {own:.3g}"
             )
     if own > 0.5:

@@ -43,8 +43,7 @@ def sample_size(alpha: float, epsilon: float, k: float) -> int:
     """
     _check(alpha=alpha, epsilon=epsilon, k=k)
     exact = records(alpha, epsilon, k)
-    found = max(0, math.ceil(exact - 1e-9 * max(1.0, abs(exact))))
-    return found
+    return max(0, math.ceil(exact - 1e-9 * max(1.0, abs(exact))))
 
 
 def records(alpha: float, epsilon: float, k: float) -> float:
@@ -118,15 +117,9 @@ def solve(
         case ["epsilon", "n", "q"]:
             known["k"] = known["q"] * known["n"] * math.expm1(known["epsilon"]) / (1 - known["q"])
     size = known["k"]
-    if "q" in known:
-        hidden = known["q"]
-    else:
-        hidden = size / (size + known["n"] * math.expm1(known["epsilon"]))
-    if "epsilon" in known:
-        loss = known["epsilon"]
-    else:
-        loss = math.log1p(size * (1 - hidden) / (known["n"] * hidden))
-    held = known["n"] if "n" in known else size * (1 - hidden) / (hidden * math.expm1(loss))
+    hidden = known.get("q") or size / (size + known["n"] * math.expm1(known["epsilon"]))
+    loss = known.get("epsilon") or math.log1p(size * (1 - hidden) / (known["n"] * hidden))
+    held = known.get("n") or size * (1 - hidden) / (hidden * math.expm1(loss))
     return Setting(q=hidden, epsilon=loss, alpha=hidden * (1 - 1 / size), n=held, k=size)
 
 

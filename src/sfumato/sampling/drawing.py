@@ -12,10 +12,11 @@ import numpy.typing as npt
 from attrs import frozen
 
 from sfumato.domain.alphabet import Symbols, alphabet_size, symbols_of
+from sfumato.domain.column import Column
 from sfumato.errors import UsageError
 from sfumato.privacy.filter import Budget, check_delta, check_epsilon
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.mechanisms.draws import Draws
+from sfumato.privacy.mechanisms.draws import Draws, rounded
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import Statement, statement_of
 from sfumato.privacy.unit import PrivacyUnit
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from sfumato.schema import Schema
     from sfumato.tables.dialect import CsvDialect
 
+Codes = npt.NDArray[np.int64]
+
 TABLES_OF_NOISE = 1e-30
 """Delta of samplers that add noise from tables, whose distance to the ideal law is below 2**-200."""
 DRAWS_AT_MOST = 1_000_000
@@ -39,6 +42,8 @@ class Drawn:
 
     records: pl.DataFrame
     """One row for each draw, with the columns that were named."""
+    texts: pl.DataFrame
+    """The same, every value spelled as it stands in a file of text."""
     sampler: str
     why: str
     """Why this sampler was taken."""
@@ -54,12 +59,18 @@ class Drawn:
     statement: Statement
     notes: tuple[str, ...] = ()
 
+    @property
+    def combinations(self) -> str:
+        """`symbols` in few digits."""
+        return rounded(self.symbols)
+
     def state(self) -> dict[str, Any]:
         """JSON-able form."""
         import json
 
         return {
             "records": json.loads(self.records.write_json()),
+            "columns": self.records.columns,
             "sampler": self.sampler,
             "why": self.why,
             "symbols": self.symbols,
@@ -104,7 +115,7 @@ def draw(
     Raises SfumatoError before anything is charged for whatever is wrong with options, schema or table.
     """
     from sfumato.models.model import check_seed
-    from sfumato.models.training import unit_of
+    from sfumato.models.training import unit_of, with_decimal_mark
     from sfumato.privacy.insecure import seeded_noise
     from sfumato.schema import read_schema
 
@@ -129,7 +140,7 @@ def draw(
     private = PrivateTable.open(table, dialect=dialect)
     private.check_types(facts)
     _check_there(private, names, privacy)
-    facts = private.as_stored(facts)
+    facts = with_decimal_mark(private.as_stored(facts), private.columns, dialect.decimal if dialect else ".")
     axes = axes_of(facts, names)
     private.check_rows()
     kept = privacy.neighbours == "replace" and privacy.column is None
@@ -151,8 +162,12 @@ def draw(
             what = f"draw {m} by {choice.sampler}"
             DatasetLedger(ledger).charge(dataset, budget, unit=privacy, what=what)
         codes = curator.draw(asked, purpose="records of " + ", ".join(names))
+    held: list[Symbols | Column] = list(axes)
+    if complete:
+        held, codes = _completed(axes, codes, facts, seed=seed)
     return Drawn(
-        records=_frame(axes, codes, facts, complete=complete, seed=seed),
+        records=_frame(held, codes, text=False),
+        texts=_frame(held, codes, text=True),
         sampler=choice.sampler,
         why=choice.why,
         symbols=symbols,
@@ -276,26 +291,38 @@ def _draws(axes: Sequence[Symbols], choice: Choice, m: int, rows: int | None, fi
     )
 
 
-def _frame(
-    axes: Sequence[Symbols], codes: npt.NDArray[np.int64], facts: Schema, *, complete: bool, seed: int | None
-) -> pl.DataFrame:
-    import polars as pl
+def _completed(
+    axes: Sequence[Symbols], codes: Codes, facts: Schema, *, seed: int | None
+) -> tuple[list[Symbols | Column], Codes]:
+    """All columns of the schema in order, those that were not drawn with uniform symbols, from public facts
+    alone.
 
-    found = {axis.column: axis.decode(codes[:, i], text=False) for i, axis in enumerate(axes)}
-    if not complete:
-        return pl.DataFrame(list(found.values()))
+    Columns that need no symbol, or whose facts do not tell what they can hold, are left as they are.
+    """
     rng = np.random.default_rng(seed)
-    columns = []
+    drawn = {axis.column: (axis, codes[:, i]) for i, axis in enumerate(axes)}
+    held: list[Symbols | Column] = []
+    symbols: list[Codes] = []
     for column in facts.columns:
+        axis, known = drawn.get(column.name, (symbols_of(column), None))
         if column.dropped:
             continue
-        if column.name in found:
-            columns.append(found[column.name])
-        elif (axis := symbols_of(column)) is not None:
-            symbols = rng.integers(1, axis.size, size=codes.shape[0])
-            columns.append(axis.decode(symbols, text=False))
-        elif not column.modelled:
-            columns.append(column.generate(codes.shape[0], rng).alias(column.name))
+        held.append(column if axis is None else axis)
+        if known is None:
+            known = rng.integers(1, axis.size, codes.shape[0]) if axis else np.zeros(codes.shape[0], np.int64)
+        symbols.append(known)
+    return held, np.stack(symbols, axis=1)
+
+
+def _frame(held: Sequence[Symbols | Column], codes: Codes, *, text: bool) -> pl.DataFrame:
+    import polars as pl
+
+    rows, columns = codes.shape[0], []
+    for i, axis in enumerate(held):
+        if not isinstance(axis, Column):
+            columns.append(axis.decode(codes[:, i], text=text))
+        elif axis.modelled:
+            columns.append(pl.Series(axis.name, [None] * rows, dtype=pl.String))
         else:
-            columns.append(pl.Series(column.name, [None] * codes.shape[0], dtype=pl.String))
+            columns.append(axis.generate(rows, np.random.default_rng(0), text=text).alias(axis.name))
     return pl.DataFrame(columns)

@@ -117,7 +117,7 @@ class Draws:
             )
         if self.sampler in laplace.PROJECTIONS and self.symbols > laplace.CELLS:
             raise JobError(
-                f"{self.sampler} puts noise on each of {rounded(self.symbols)} combinations, and memory allows "
+                f"{self.sampler} puts noise on each of {rounded(self.symbols)} combinations; memory allows "
                 f"{laplace.CELLS:,}",
                 mend="use roo or geo, or fewer columns",
             )
