@@ -205,7 +205,7 @@ def test_geo_beats_ds_roo_five_times_on_skewed_data():
     theirs = mean_distance(sampling.DsRoo(ratio=ratio, rows=1000), shares)
     assert ours == pytest.approx(0.0046, abs=2e-4) and theirs == pytest.approx(0.0415, abs=6e-4)
     assert theirs >= 5 * ours
-    assert mean_distance(sampling.Floor(ratio=ratio, rows=1000), shares) == pytest.approx(0.0135, abs=3e-4)
+    assert mean_distance(sampling.Floor(ratio=ratio, rows=1000), shares) == pytest.approx(0.0135, abs=5e-4)
     assert mean_distance(sampling.Roo(ratio=ratio), shares) == pytest.approx(0.0429, abs=3e-4)
 
 

@@ -236,7 +236,7 @@ class Draws:
         drawn and compared for every one of them.
         """
         q = self._q(exact.rows)
-        hidden = np.array([random_below(q.denominator) < q.numerator for _ in range(self.count)])
+        hidden = np.array([coin(q) for _ in range(self.count)])
         other = np.stack([uniform(axis.size - 1, self.count) + 1 for axis in self.axes], axis=1)
         return np.where(hidden[:, None] | (exact.lines == 0), other, exact.lines)
 
@@ -288,6 +288,11 @@ def steps(sampler: str, *, rows: int | None, unit: PrivacyUnit, relation: Relati
     if sampler == "local-minimax" or rows is not None:
         return 1
     return unit.at_most * (1 if relation == "add-remove" or sampler in BY_RECORD else 2)
+
+
+def coin(chance: Fraction) -> bool:
+    """True with exactly this probability."""
+    return random_below(chance.denominator) < chance.numerator
 
 
 def uniform(bound: int, count: int) -> Counts:
