@@ -43,7 +43,20 @@ def test_many_records_go_to_a_file(files, tmp_path):
     table, schema = files
     for suffix in (".csv", ".parquet"):
         out = tmp_path / f"out{suffix}"
-        words = ("draw", table, "--columns", "day,sex", "--epsilon", 2, "--schema", schema, "-m", 7, "-o", out)
+        words = (
+            "draw",
+            table,
+            "--columns",
+            "day,sex",
+            "--epsilon",
+            2,
+            "--schema",
+            schema,
+            "-m",
+            7,
+            "-o",
+            out,
+        )
         ran = sfumato(*words, "--sampler", "roo", "--delta", 1e-6, "--quiet")
         assert ran.code == 0 and ran.printed == ""
         frame = pl.read_csv(out, try_parse_dates=True) if suffix == ".csv" else pl.read_parquet(out)
@@ -67,13 +80,24 @@ def test_json_says_what_was_drawn_and_what_it_cost(files, tmp_path):
     assert sfumato(*words).code == 0 and DatasetLedger(ledger).spent("d").epsilon == 1.0
     assert sfumato("ledger", "limit", ledger, "--dataset", "d", "--epsilon", 1.2, "--delta", 1e-9).code == 0
     assert sfumato(*words).code == 1 and charged(ledger) == 2
-    allowed = {"records", "columns", "sampler", "why", "symbols", "epsilon_of_a_draw", "rows", "distance_at_most"}
+    allowed = {
+        "records",
+        "columns",
+        "sampler",
+        "why",
+        "symbols",
+        "epsilon_of_a_draw",
+        "rows",
+        "distance_at_most",
+    }
     assert set(found) == allowed | {"output", "statement", "notes"}
 
 
 def test_the_other_columns_are_added_on_request(files):
     table, schema = files
-    ran = sfumato("draw", table, "--columns", "age", "--epsilon", 1, "--schema", schema, "--complete", "--seed", 1)
+    ran = sfumato(
+        "draw", table, "--columns", "age", "--epsilon", 1, "--schema", schema, "--complete", "--seed", 1
+    )
     header, record = csv.reader(ran.out.splitlines())
     assert header == ["sex", "age", "day", "word"] and record[0] in "fm" and record[3] == ""
     assert CANARY not in ran.printed
@@ -110,7 +134,19 @@ def test_a_schema_is_needed(files):
 def test_persons(files, tmp_path):
     table = tmp_path / "p.csv"
     table.write_text("who,sex\n" + "".join(f"{i // 3},{'fm'[i % 2]}\n" for i in range(90)))
-    words = ("draw", table, "--columns", "sex", "--epsilon", 1, "--schema", files[1], "--unit", "who", "--json")
+    words = (
+        "draw",
+        table,
+        "--columns",
+        "sex",
+        "--epsilon",
+        1,
+        "--schema",
+        files[1],
+        "--unit",
+        "who",
+        "--json",
+    )
     found = sfumato(*words, "--at-most", 3, "--neighbours", "replace", "--sampler", "roo").json()
     assert found["rows"] is None and found["statement"]["epsilon"] <= 1
     assert found["epsilon_of_a_draw"] == pytest.approx(1 / 3)
@@ -119,7 +155,18 @@ def test_persons(files, tmp_path):
 
 def test_a_fixed_seed_voids_the_statement(files):
     table, schema = files
-    words = ("draw", table, "--columns", "sex,age", "--epsilon", 1, "--schema", schema, "--insecure-noise-seed", 5)
+    words = (
+        "draw",
+        table,
+        "--columns",
+        "sex,age",
+        "--epsilon",
+        1,
+        "--schema",
+        schema,
+        "--insecure-noise-seed",
+        5,
+    )
     one, two = sfumato(*words), sfumato(*words)
     assert one.out == two.out and "NO PRIVACY GUARANTEE" in one.err and "WARNING" in one.err
 

@@ -88,8 +88,6 @@ def worst_laplace(n: int, k: int, *, decay: Fraction, projection: str, replace: 
     return worst
 
 
-def _law(
-    counts: tuple[int, ...], n: int, decay: Fraction, projection: str, replace: bool
-) -> list[Fraction]:
+def _law(counts: tuple[int, ...], n: int, decay: Fraction, projection: str, replace: bool) -> list[Fraction]:
     held = laplace_law(counts, decay=decay, reach=2, projection=projection, rows=n if replace else None)
     return held

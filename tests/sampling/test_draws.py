@@ -179,7 +179,9 @@ def test_no_table_and_an_empty_one_give_a_uniform_record(monkeypatch):
     monkeypatch.setattr(mechanism, "coin", tree.coin)
     monkeypatch.setattr(mechanism, "uniform", tree.uniform)
     law = Counter()
-    for answer, chance, _ in tree.runs(lambda: int(asked.noisy(asked.exact(rows._Curator__rows)).arrays[0][0, 0])):
+    for answer, chance, _ in tree.runs(
+        lambda: int(asked.noisy(asked.exact(rows._Curator__rows)).arrays[0][0, 0])
+    ):
         law[answer] += chance
     assert law == {1: Fraction(1, 2), 2: Fraction(1, 2)}
 
@@ -237,7 +239,9 @@ def test_prices_by_relation_and_unit():
         public = Draws(axes=axes("sex"), sampler=sampler, epsilon=0.5, rows=10)
         assert public.cost(PrivacyUnit()).replace.epsilon == 0.5
         assert public.cost(PrivacyUnit()).add_remove.shape == "revealed"
-        assert public.cost(person).replace.shape == "revealed", "exchanging persons changes the number of rows"
+        assert public.cost(person).replace.shape == "revealed", (
+            "exchanging persons changes the number of rows"
+        )
         private = Draws(axes=axes("sex"), sampler=sampler, epsilon=0.5)
         alone, group = private.cost(PrivacyUnit()), private.cost(person)
         twice = 1 if sampler in ("roo", "subrr", "local-minimax") else 2
@@ -335,7 +339,9 @@ def test_arrays():
         for neighbours in ("replace", "add-remove"):
             one = sampling.sample(data, k=5, epsilon=1.0, sampler=sampler, neighbours=neighbours)
             assert isinstance(one, int) and 0 <= one < 5
-    assert sampling.sample([], k=3, epsilon=1.0) in range(3) and sampling.sample([0, 0], k=1, epsilon=1.0) == 0
+    assert (
+        sampling.sample([], k=3, epsilon=1.0) in range(3) and sampling.sample([0, 0], k=1, epsilon=1.0) == 0
+    )
     with pytest.raises(UsageError):
         sampling.sample([0.5], k=2, epsilon=1.0)
 
@@ -432,7 +438,9 @@ PEOPLE_SCHEMA = {
 def test_models_of_released_records_verify(method, neighbours, unit, tmp_path):
     table, schema = (PEOPLE, PEOPLE_SCHEMA) if unit else (TABLE.drop("kind"), SCHEMA)
     if unit is None:
-        schema = {"columns": {name: f for name, f in SCHEMA["columns"].items() if name in ("sex", "grade", "age")}}
+        schema = {
+            "columns": {name: f for name, f in SCHEMA["columns"].items() if name in ("sex", "grade", "age")}
+        }
         table = TABLE.select("sex", "grade", "age")
     for delta, records in ((None, 40), (1e-5, 7), (None, 1)):
         model = sf.fit(
@@ -488,10 +496,18 @@ def test_replays_notice_a_price_that_is_too_low(monkeypatch):
     one = TABLE.select("sex", "grade")
     two = one.with_columns(sex=pl.Series(["m", "m", "f", "f"]))
     for method in ("roo", "ds-roo"):
-        given = {"method": method, "schema": schema, "relation": "replace", "neighbours": "replace", "epsilon": 1.0}
+        given = {
+            "method": method,
+            "schema": schema,
+            "relation": "replace",
+            "neighbours": "replace",
+            "epsilon": 1.0,
+        }
         record_replay(one, two, **given)
         real = Draws.law
-        monkeypatch.setattr(Draws, "law", lambda self, real=real: attrs.evolve(real(self), ratio=real(self).ratio ** 2))
+        monkeypatch.setattr(
+            Draws, "law", lambda self, real=real: attrs.evolve(real(self), ratio=real(self).ratio ** 2)
+        )
         with pytest.raises(AssertionError, match="tells tables apart"):
             record_replay(one, two, **given)
         monkeypatch.undo()

@@ -126,7 +126,10 @@ def test_the_pair_dominates_all_neighbours():
                             pair = max(0.0, mass * math.exp(epsilon) - math.exp(t) * mass)
                             third = max(0.0, 1 - mass - mass * math.exp(epsilon)) * max(0.0, 1 - math.exp(t))
                             for p, q in ((one, two), (two, one)):
-                                h = sum(max(0.0, float(a) - math.exp(t) * float(b)) for a, b in zip(p, q, strict=True))
+                                h = sum(
+                                    max(0.0, float(a) - math.exp(t) * float(b))
+                                    for a, b in zip(p, q, strict=True)
+                                )
                                 assert h <= (pair + third) * (1 + 1e-6) + 1e-12
                                 reached |= t > 0 and h > pair * (1 - 1e-6)
                 assert reached or rows is None
@@ -135,7 +138,11 @@ def test_the_pair_dominates_all_neighbours():
 def test_the_budget_of_many_draws_is_used_up():
     for symbols, rows in ((9, 1000), (9, None), (None, None)):
         each = each_of_total(1.0, count=50, delta=1e-9, symbols=symbols, rows=rows)
-        mass = randomised_response(each) if symbols is None else pseudo_count_mass(each, symbols=symbols, rows=rows)
+        mass = (
+            randomised_response(each)
+            if symbols is None
+            else pseudo_count_mass(each, symbols=symbols, rows=rows)
+        )
         total = epsilon_of_draws(50, each=each, mass=mass, delta=1e-9)
         assert 0.9 <= total <= 1.0 and each >= 1 / 50
 
@@ -173,7 +180,12 @@ def test_sample_sizes_are_the_smallest():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"q": 0.1}, {"q": 0.1, "alpha": 0.05, "k": 2}, {"q": 1.5, "n": 10, "k": 3}, {"alpha": 0.9, "n": 5, "k": 2}],
+    [
+        {"q": 0.1},
+        {"q": 0.1, "alpha": 0.05, "k": 2},
+        {"q": 1.5, "n": 10, "k": 3},
+        {"alpha": 0.9, "n": 5, "k": 2},
+    ],
 )
 def test_what_has_no_solution_is_refused(wrong):
     with pytest.raises(UsageError):
@@ -227,7 +239,10 @@ def test_bounds_on_the_distance_hold_and_are_reached(sampler):
                 law = probabilities(LAWS[sampler](sampling.ratio_below(epsilon), n), counts)
                 far.append(sum(abs(p - Fraction(c, n)) for p, c in zip(law, counts, strict=True)) / 2)
             assert float(max(far)) <= bound * (1 + 1e-9)
-            if n * (growth(sampling.ratio_below(epsilon), n) - 1) >= 1 + 1 / n or sampler in ("roo", "ds-roo"):
+            if n * (growth(sampling.ratio_below(epsilon), n) - 1) >= 1 + 1 / n or sampler in (
+                "roo",
+                "ds-roo",
+            ):
                 assert float(max(far)) >= bound * (1 - 1e-9)
 
 

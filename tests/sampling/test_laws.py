@@ -54,7 +54,9 @@ def test_replacing_a_record_changes_no_probability_by_more(sampler):
         worst[n, k, ratio] = achieved(sampler, n, k, ratio)
         assert worst[n, k, ratio] <= ratio, (n, k, ratio)
     if sampler in ("roo", "ds-roo"):  # sharp, but for two symbols, whose smallest count cannot stay as it is
-        assert all(worst[at] == at[2] for at in worst if at[1] >= (2 if sampler == "roo" else 3) and at[0] > 1)
+        assert all(
+            worst[at] == at[2] for at in worst if at[1] >= (2 if sampler == "roo" else 3) and at[0] > 1
+        )
     if sampler == "ds-roo":
         assert min(math.log(worst[at]) / math.log(at[2]) for at in worst if at[1] == 2 and at[0] > 1) < 0.6
     if sampler == "floor":
@@ -226,7 +228,9 @@ def test_geo_without_its_factor_is_noticed(monkeypatch):
 
 def test_a_pseudo_count_that_is_too_small_is_noticed(monkeypatch):
     monkeypatch.setattr(
-        Roo, "weights", lambda self, tally: [1000 * value + int(999 * self.pseudo_count) for value in tally.values]
+        Roo,
+        "weights",
+        lambda self, tally: [1000 * value + int(999 * self.pseudo_count) for value in tally.values],
     )
     assert achieved("roo", 6, 3, Fraction(3, 2)) > Fraction(3, 2)
 

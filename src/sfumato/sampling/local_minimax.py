@@ -10,7 +10,9 @@ not fall with n: total variation up to (k-1)/(e^epsilon + k - 1). It is here for
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
+from itertools import accumulate
 from typing import ClassVar
 
 from attrs import frozen
@@ -19,25 +21,32 @@ from sfumato.sampling.tally import Tally
 
 
 def stretch(tally: Tally, ratio: Fraction) -> Fraction:
-    """The smallest s ≥ 0 with Σ_y min(max(s c_y, 1), R) = R + k - 1; needs a record."""
-    pairs = [(c, size) for c, size in zip(tally.values, tally.sizes, strict=True) if c]
+    """The smallest s ≥ 0 with Σ_y min(max(s c_y, 1), R) = R + k - 1; needs a record.
+
+    The sum rises with s, linearly between the corners 1/c and R/c.
+    """
+    counts = [c for c in tally.values if c]
+    sizes = tally.sizes[len(tally.sizes) - len(counts) :]
+    unseen, many = tally.symbols - sum(sizes), list(accumulate(sizes, initial=0))
+    records = list(accumulate((c * size for c, size in zip(counts, sizes, strict=True)), initial=0))
     goal = ratio + tally.symbols - 1
 
     def held(s: Fraction) -> Fraction:
-        inside = sum((min(max(s * c, Fraction(1)), ratio) * size for c, size in pairs), Fraction(0))
-        return inside + (tally.symbols - sum(size for _, size in pairs))
+        low, high = bisect_left(counts, 1 / s), bisect_right(counts, ratio / s)
+        inside = s * (records[high] - records[low])
+        return unseen + many[low] + inside + ratio * (many[-1] - many[high])
 
-    corners = sorted({Fraction(1, c) for c, _ in pairs} | {ratio / c for c, _ in pairs})
-    low, high = (
-        0,
-        len(corners) - 1,
-    )  # the sum rises with s, and reaches the goal at the last corner at the latest
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if held(corners[middle]) >= goal else (middle + 1, high)
-    if low == 0:
-        return corners[0]
-    start, end = corners[low - 1], corners[low]
+    ends = []
+    for top in (Fraction(1), ratio):
+        # Corners top/c fall with c: the last count whose corner reaches the goal.
+        reaching = bisect_left(range(len(counts)), 1, key=lambda i: held(top / counts[i]) < goal) - 1
+        ends.append((top, reaching))
+    reached = [top / counts[i] for top, i in ends if i >= 0]
+    short = [top / counts[i + 1] for top, i in ends if i + 1 < len(counts)]
+    end = min(reached)
+    if not short:
+        return end
+    start = max(short)
     rise = held(end) - held(start)
     return start + (goal - held(start)) * (end - start) / rise
 
