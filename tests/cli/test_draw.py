@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from tests.cli.runner import CANARY, charged, left_behind, sfumato
 from tests.end_to_end.tables import ADULT
-from tests.shared_data import ROOT, table as shared_table
+from tests.shared_data import ROOT
+from tests.shared_data import table as shared_table
 
 from sfumato.privacy.dataset_ledger import DatasetLedger
 

@@ -89,5 +89,4 @@ def worst_laplace(n: int, k: int, *, decay: Fraction, projection: str, replace: 
 
 
 def _law(counts: tuple[int, ...], n: int, decay: Fraction, projection: str, replace: bool) -> list[Fraction]:
-    held = laplace_law(counts, decay=decay, reach=2, projection=projection, rows=n if replace else None)
-    return held
+    return laplace_law(counts, decay=decay, reach=2, projection=projection, rows=n if replace else None)

@@ -381,7 +381,7 @@ def test_rows_of_a_file_that_drops_rows_are_not_public(tmp_path):
     found = sampling.draw(path, schema={"columns": {"sex": SCHEMA["columns"]["sex"]}}, epsilon=1.0,
                           neighbours="replace", dialect=dialect, sampler="ds-roo")  # fmt: skip
     assert found.rows is None and found.each == pytest.approx(0.5) and found.statement.epsilon <= 1.0
-    with pytest.raises(UsageError, match="dropping rows|rows as public"):
+    with pytest.raises(UsageError, match="rows as public"):
         sf.fit(path, epsilon=1.0, method="ds-roo", schema={"columns": {"sex": SCHEMA["columns"]["sex"]}},
                neighbours="replace", dialect=dialect)  # fmt: skip
     with pytest.raises(InputError):

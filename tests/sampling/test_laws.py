@@ -4,7 +4,7 @@ notice what is not.
 
 import math
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from tests.sampling.laws import RATIOS, worst_laplace, worst_of_table
@@ -155,7 +155,7 @@ def test_the_table_holds_on_large_alphabets(n, k):
     for epsilon in (0.05, 0.1, 0.5, 2.0) if n < 10_000 else (0.5,):
         ratio = ratio_below(epsilon)
         table = ds_roo.q_table(n, k, epsilon)
-        assert len(table) == n // k + 1 and all(a >= b for a, b in zip(table, table[1:], strict=False))
+        assert len(table) == n // k + 1 and all(a >= b for a, b in pairwise(table))
         assert worst_of_table(table, n, k) <= ratio
 
 
@@ -257,7 +257,7 @@ def test_the_weights_of_geo_are_what_its_proof_needs(rows):
             continue
         low = ramp(r)
         assert low[-1] == (len(low) - 1) * UNIT and Fraction(len(low), len(low) - 1) <= r
-        for j, (one, two) in enumerate(zip(low, low[1:], strict=False)):
+        for j, (one, two) in enumerate(pairwise(low)):
             assert 0 <= two - one <= UNIT and two <= r * one and one >= j * UNIT
 
 
