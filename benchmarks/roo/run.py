@@ -215,43 +215,46 @@ def _without_crowd(n: int, k: int, epsilon: float) -> float:
 
 
 def timed() -> bool:
-    """Time of a draw after counting, by branch; whether all are within the limit."""
+    """Time of a draw after counting, by sampler and by branch; whether all are within the limit."""
     from sfumato.domain.alphabet import symbols_of
+    from sfumato.privacy.filter import Budget
     from sfumato.privacy.mechanisms import draws as mechanism
-    from sfumato.privacy.mechanisms.draws import SAMPLERS as EVERY
-    from sfumato.privacy.mechanisms.draws import Draws, Read
+    from sfumato.privacy.private_table import PrivateTable
+    from sfumato.privacy.unit import PrivacyUnit
     from sfumato.schema import read_schema
 
     rows = 1_000_000
-    print(f"\nA draw from a column of {rows:,} rows after counting: median milliseconds, k symbols\n")
-    lines = Lines(sampler=15, k_9=8, k_1000=8)
+    print(
+        f"\nA draw from a column of {rows:,} rows after counting: median milliseconds, charge included, k symbols\n"
+    )
+    names = (*mechanism.SAMPLERS, "roo revealed", "roo obscured")
+    cells: dict[str, list[str]] = {name: [] for name in names}
     slowest, real = 0.0, mechanism.coin
-    cells: dict[str, list[str]] = {name: [] for name in (*EVERY, "roo revealed", "roo obscured")}
     for k in (9, 1000):
-        counts = np.random.default_rng(0).multinomial(rows, np.full(k, 1 / k))
+        column = np.random.default_rng(0).integers(1, k, rows, endpoint=True)
         axis = symbols_of(read_schema({"columns": {"x": {"type": "int", "min": 1, "max": k}}})["x"])
         assert axis is not None
-        held = np.arange(1, k + 1)[:, None]
-        for name in cells:
-            sampler = name.split()[0]
-            by_record = sampler in ("roo", "subrr")
-            asked = Draws(axes=(axis,), sampler=sampler, epsilon=1.0, rows=rows)
-            read = Read(rows=rows, lines=held[:1] if by_record else held, counts=None if by_record else counts,
-                        all_cells=lambda held=held, counts=counts: (held, counts))  # fmt: skip
-            mechanism.coin = real
+        for name in names:
+            budget = Budget(epsilon=50.0, delta=1e-20, accountant="basic")
+            held = PrivateTable.open({"x": column}).curator(
+                unit=PrivacyUnit(neighbours="replace"), budget=budget
+            )
+            asked = mechanism.Draws(
+                axes=(axis,), sampler=name.split()[0], epsilon=0.1, rows=held.public_rows()
+            )
+            held.draw(asked, purpose="counting")
             if " " in name:
                 hidden = name.endswith("obscured")
-                mechanism.coin = lambda chance, hidden=hidden: (
-                    real(chance) or True if hidden else real(chance) and False
-                )
+                mechanism.coin = lambda chance, hidden=hidden: (real(chance), hidden)[1]
             spent = []
-            for _ in range(200):
+            for _ in range(400):
                 started = time.perf_counter()
-                asked.noisy(read)
+                held.draw(asked, purpose="draw")
                 spent.append(1000 * (time.perf_counter() - started))
+            mechanism.coin = real
             cells[name].append(f"{statistics.median(spent):.3f}")
             slowest = max(slowest, statistics.median(spent))
-            mechanism.coin = real
+    lines = Lines(sampler=15, k_9=8, k_1000=8)
     for name, values in cells.items():
         lines.add(name, *values)
     print(f"\nslowest: {slowest:.2f} ms, limit {TIMED_MS:g} ms")

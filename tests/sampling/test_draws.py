@@ -16,9 +16,9 @@ from sfumato.domain.alphabet import alphabet_of, alphabet_size, symbols_of
 from sfumato.errors import GuaranteeError, InputError, JobError, Overdraft, SfumatoError, UsageError
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.mechanisms import draws as mechanism
-from sfumato.privacy.mechanisms.draws import SAMPLERS, Draws, different, uniform
+from sfumato.privacy.mechanisms.draws import SAMPLERS, Draws, different, mass_of, uniform
 from sfumato.privacy.private_table import PrivateTable
-from sfumato.privacy.three_points import epsilon_of_draws, pseudo_count_mass
+from sfumato.privacy.three_points import epsilon_of_draws
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.sampling import tally as tallies
 from sfumato.schema import read_schema
@@ -230,6 +230,45 @@ def test_every_sampler_follows_the_records(sampler, rows):
     assert share > 0.3
 
 
+def test_rows_at_places_and_combinations_are_those_of_the_table(monkeypatch):
+    """In blocks of any size, for few places and for many, densely counted or not."""
+    from sfumato.tables import counting
+
+    rng = np.random.default_rng(1)
+    table = pl.DataFrame({"age": rng.integers(-3, 125, 150_000), "code": rng.integers(0, 40, 150_000)})
+    held = curator(table)._Curator__rows
+    both = axes("age", "code")
+    every = np.stack([np.asarray(axis.encode(table[axis.column])) for axis in both], axis=1).astype(np.int64)
+    for places in ([149_999, 0, 3, 3, 150_000], rng.integers(0, 160_000, 500).tolist(), []):
+        found = held.records(both, places)
+        assert found.shape == (len(places), 2)
+        for place, line in zip(places, found, strict=True):
+            assert line.tolist() == (every[place].tolist() if place < 150_000 else [0, 0])
+    wanted, counts = np.unique(every, axis=0, return_counts=True)
+    for limit in (1 << 20, 1 << 14, 1):
+        monkeypatch.setattr(counting, "_DISTINCT_ROWS", limit)
+        for pair in (both, (both[0], axes("grade")[0])[:1]):
+            lines, found = held.cells(pair)
+            assert int(found.sum()) == 150_000
+            if len(pair) == 2:
+                assert np.array_equal(lines, wanted) and np.array_equal(found, counts)
+
+
+def test_draws_after_the_first_do_not_count_again(monkeypatch):
+    from sfumato.tables.counting import BlockCounter
+
+    passes = []
+    for name in ("cells", "marginals"):
+        real = getattr(BlockCounter, name)
+        monkeypatch.setattr(
+            BlockCounter, name, lambda *given, real=real, name=name: passes.append(name) or real(*given)
+        )
+    held = curator()
+    for sampler in ("geo", "floor", "geo"):
+        held.draw(Draws(axes=axes("sex", "code"), sampler=sampler, epsilon=1.0, rows=4), purpose="x")
+    assert sorted(passes) == ["cells", "marginals"]
+
+
 # price
 
 
@@ -257,7 +296,7 @@ def test_many_draws_are_composed_by_their_own_pair():
     held = curator(neighbours="replace", delta=1e-3)
     for _ in range(3):
         held.draw(Draws(axes=axes("age"), sampler="roo", epsilon=0.5, count=20, rows=4), purpose="x")
-    mass = pseudo_count_mass(0.5, symbols=121, rows=4)
+    mass = mass_of("roo", symbols=121, rows=4, epsilon=0.5, group=1)
     for delta in (1e-6, 1e-9):
         assert held.ledger.epsilon(delta) == epsilon_of_draws(60, each=0.5, mass=mass, delta=delta) < 30
     assert held.ledger.epsilon(1e-9, relation="add-remove") == math.inf

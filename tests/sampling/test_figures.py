@@ -9,11 +9,10 @@ import pytest
 from sfumato import sampling
 from sfumato.errors import UsageError
 from sfumato.privacy.three_points import (
-    each_of_total,
     epsilon_of_draws,
-    pseudo_count_mass,
-    randomised_response,
+    pair_mass,
 )
+from sfumato.sampling.step_distance import step_distance
 
 Q = {  # k = 9, n = 1000: q_m by epsilon, and the first m with q = 0
     0.01: ({0: .472437, 1: .472389, 2: .472294, 5: .471722, 10: .469816, 15: .466710, 20: .462387, 50: .408282,
@@ -31,6 +30,11 @@ DRAWS = {  # epsilon at delta = 1e-6 of N draws from n = 1000, k = 9, on a grid 
     0.5: {1: .500, 10: .999, 100: 2.308, 1000: 5.764, 10_000: 20.01},
     0.1: {1: .101, 10: .294, 100: .682, 1000: 2.006, 10_000: 7.121},
 }  # fmt: skip
+
+
+def mass_at(epsilon, k, n, sampler="roo"):
+    """Probability of the dominating pair of a draw."""
+    return pair_mass(epsilon, step_distance(sampler, symbols=k, rows=n, epsilon=epsilon))
 
 
 def digits(value, given):
@@ -71,7 +75,7 @@ def test_composed_pairs_agree_with_all_outcomes(count, epsilon, k, n):
     """δ of the composed pair, from all 3^N outcomes."""
     from itertools import product
 
-    mass = pseudo_count_mass(epsilon, symbols=k, rows=n)
+    mass = mass_at(epsilon, k, n)
     low, high = mass, mass * math.exp(epsilon)
     upper, lower = (high, low, 1 - low - high), (low, high, 1 - low - high)
     for delta in (1e-2, 1e-4, 1e-6):
@@ -93,7 +97,7 @@ def test_composed_pairs_agree_with_a_general_accountant():
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     for epsilon, count in ((0.5, 300), (0.1, 2000)):
-        mass = pseudo_count_mass(epsilon, symbols=9, rows=1000)
+        mass = mass_at(epsilon, 9, 1000)
         low, high = math.log(mass), math.log(mass) + epsilon
         rest = math.log1p(-math.exp(low) - math.exp(high))
         pair = pld.from_two_probability_mass_functions(
@@ -105,46 +109,50 @@ def test_composed_pairs_agree_with_a_general_accountant():
         assert other * (1 - 2e-3) <= found <= other * (1 + 1e-6)
 
 
-def test_the_pair_dominates_all_neighbours():
-    """H_t of every two neighbours is at most that of the pair, and equal somewhere: it is tight."""
-    from fractions import Fraction
+@pytest.mark.parametrize("sampler", ["roo", "ds-roo", "floor", "geo", "local-minimax"])
+def test_the_pair_dominates_all_neighbours(sampler):
+    """H_t of every two neighbours is at most that of the pair; for ROO it is equal somewhere, so the pair is tight."""
+    from tests.sampling.test_laws import LAWS
 
-    from sfumato.sampling import Roo, probabilities
+    from sfumato.sampling import probabilities
     from sfumato.sampling.enumeration import neighbours, vectors
 
     for epsilon in (0.3, 1.0, 2.0):
-        law = Roo(ratio=Fraction(math.exp(epsilon)))
-        for n, k in ((5, 3), (4, 2), (3, 4)):
-            for relation, rows in (("replace", n), ("replace", None), ("add-remove", None)):
-                mass = pseudo_count_mass(epsilon, symbols=k, rows=rows)
-                reached = False
+        for n, k in ((5, 3), (4, 2), (3, 4), (9, 3), (0, 3)):
+            for relation, rows in (("replace", n), ("add-remove", None)):
+                law = LAWS[sampler](sampling.ratio_below(epsilon), rows)
+                mass = mass_at(epsilon, k, rows, sampler)
+                reached = 0.0
                 for counts in vectors(n, k):
-                    one = probabilities(law, counts)
-                    for other_counts in neighbours(counts, relation):
-                        two = probabilities(law, other_counts)
-                        for t in np.linspace(0, epsilon, 7)[:-1]:
-                            pair = max(0.0, mass * math.exp(epsilon) - math.exp(t) * mass)
-                            third = max(0.0, 1 - mass - mass * math.exp(epsilon)) * max(0.0, 1 - math.exp(t))
+                    one = [float(p) for p in probabilities(law, counts)]
+                    for other in neighbours(counts, relation):
+                        two = [float(p) for p in probabilities(law, other)]
+                        for t in np.linspace(0, epsilon, 6):
+                            pair = max(0.0, mass * (math.exp(epsilon) - math.exp(t)))
                             for p, q in ((one, two), (two, one)):
-                                h = sum(
-                                    max(0.0, float(a) - math.exp(t) * float(b))
-                                    for a, b in zip(p, q, strict=True)
+                                h = sum(max(0.0, a - math.exp(t) * b) for a, b in zip(p, q, strict=True))
+                                assert h <= pair * (1 + 1e-6) + 1e-12, (
+                                    epsilon,
+                                    n,
+                                    k,
+                                    relation,
+                                    counts,
+                                    other,
                                 )
-                                assert h <= (pair + third) * (1 + 1e-6) + 1e-12
-                                reached |= t > 0 and h > pair * (1 - 1e-6)
-                assert reached or rows is None
+                                reached = max(reached, h / pair if t < epsilon and pair else 0.0)
+                if sampler == "roo" and relation == "replace" and n:
+                    assert reached > 1 - 1e-6
 
 
 def test_the_budget_of_many_draws_is_used_up():
-    for symbols, rows in ((9, 1000), (9, None), (None, None)):
-        each = each_of_total(1.0, count=50, delta=1e-9, symbols=symbols, rows=rows)
-        mass = (
-            randomised_response(each)
-            if symbols is None
-            else pseudo_count_mass(each, symbols=symbols, rows=rows)
-        )
-        total = epsilon_of_draws(50, each=each, mass=mass, delta=1e-9)
-        assert 0.9 <= total <= 1.0 and each >= 1 / 50
+    for sampler in ("roo", "ds-roo", "floor", "geo", "local-minimax"):
+        for n, delta in ((1000, 1e-9), (None, 1e-9), (1000, 0.0)):
+            choice = sampling.choose(sampler, n=n, k=9, epsilon=1.0, m=50, delta=delta)
+            mass = mass_at(choice.each, 9, n, sampler)
+            total = epsilon_of_draws(50, each=choice.each, mass=mass, delta=choice.delta)
+            assert 0.99 <= total <= 1.0 and choice.each >= 0.0199
+            if delta and n and sampler != "local-minimax":
+                assert choice.each > 0.04, "draws are composed by the distance that a record can make"
 
 
 # closed forms

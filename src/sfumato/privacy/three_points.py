@@ -1,11 +1,11 @@
 """Many draws from a sampler of single symbols: composition of three-point dominating pairs, exactly on their
 lattice.
 
-A pair (p, pR, rest) against (pR, p, rest) with R = e^each has losses -each, 0 and each. Reveal-or-obscure
-with the pseudo-count a over k symbols is dominated by the pair with p = a/Z, where Z = n + k a is the sum of
-its weights: for t ≥ 0 the divergence H_t of two neighbours is at most max(0, (c+a+1) - e^t (c+a))/Z, largest
-at c = 0, and that is H_t of the pair. p = 1/(1+R) is randomised response, which dominates every each-DP
-mechanism.
+A pair (p, pR, rest) against (pR, p, rest) with R = e^each has losses -each, 0 and each, and divergence p
+max(0, R - e^t) at t ≥ 0. The divergence of an each-DP mechanism is convex in e^t and 0 at t = each, so that
+the pair with p = TV/(R - 1) dominates it, where TV is the largest total variation distance between
+neighbours. For reveal-or-obscure with the pseudo-count a = 1/(R - 1) that is p = a/(n + k a), and tight. p =
+1/(1 + R) is randomised response, which dominates whatever is each-DP.
 
 The sum of the losses of N draws is each·j with j in -N … N. Its law under the upper distribution, the
 coefficients of (p/x + rest + pR x)^N, follows from a recursion with positive terms alone; P(j) = e^{each·j}
@@ -15,12 +15,15 @@ P(-j) gives the other half.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 SLACK = 1e-9
+SMALLEST = 1e-300
+"""Least probability of a loss that is told from 0."""
 """Relative rounding of probabilities that is allowed for."""
 STEEPEST = 700.0
 """Largest epsilon of a draw whose ratio is a float."""
@@ -33,18 +36,11 @@ def randomised_response(each: float) -> float:
     return 1 / (1 + math.exp(min(each, 700.0)))
 
 
-def pseudo_count_mass(each: float, *, symbols: int, rows: int | None) -> float:
-    """p of the pair for reveal-or-obscure, rounded up. rows: the public number of records; None: it is
-    private, and the pair holds for every number.
+def pair_mass(each: float, distance: float) -> float:
+    """p of the pair that dominates every mechanism that is each-DP and moves by at most `distance` in total
+    variation between neighbours, rounded up: distance/(R - 1), and at most that of randomised response.
     """
-    grown = math.expm1(min(each, 700.0))
-    if symbols > 10**300:
-        return 1e-300
-    if rows is None:
-        # Weights of an empty table add up to k a; where that leaves no room for a third point, to those of
-        # randomised response.
-        return min(1 / symbols, randomised_response(each))
-    return min(1 / (rows * grown + symbols), randomised_response(each)) * (1 + SLACK)
+    return min(max(distance / math.expm1(min(each, 700.0)), SMALLEST), randomised_response(each))
 
 
 def epsilon_of_draws(count: int, *, each: float, mass: float, delta: float) -> float:
@@ -112,29 +108,20 @@ def _two_points(count: int, each: float) -> tuple[npt.NDArray[np.float64], npt.N
 
 
 def each_of_total(
-    epsilon: float, *, count: int, delta: float, symbols: int | None, rows: int | None
+    epsilon: float, *, count: int, delta: float, mass: Callable[[float], float] = randomised_response
 ) -> float:
-    """Largest epsilon a draw at which `count` draws are within (epsilon, delta).
+    """Largest epsilon a draw at which `count` draws are within (epsilon, delta). mass: p of the pair of a
+    draw."""
 
-    symbols, rows: of a reveal-or-obscure; symbols None: of any sampler.
-    """
-
-    def total(each: float) -> float:
-        return epsilon_of_draws(count, each=each, mass=mass_of(each, symbols, rows), delta=delta)
+    def fits(each: float) -> bool:
+        return epsilon_of_draws(count, each=each, mass=mass(each), delta=delta) <= epsilon
 
     low, high = epsilon / count, epsilon
-    if total(high) <= epsilon:
+    if fits(high):
         return high
     for _ in range(40):
         middle = (low + high) / 2
         if high - low <= 1e-6 * high:
             break
-        low, high = (middle, high) if total(middle) <= epsilon else (low, middle)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low
-
-
-def mass_of(each: float, symbols: int | None, rows: int | None) -> float:
-    """p of the dominating pair: of a reveal-or-obscure over so many symbols, or of any sampler."""
-    return (
-        randomised_response(each) if symbols is None else pseudo_count_mass(each, symbols=symbols, rows=rows)
-    )

@@ -14,7 +14,7 @@ from fractions import Fraction
 from attrs import frozen
 
 from sfumato.errors import UsageError
-from sfumato.privacy.mechanisms.draws import AT_ONCE, COUNTABLE, SAMPLERS, is_roo, rounded, steps
+from sfumato.privacy.mechanisms.draws import AT_ONCE, COUNTABLE, SAMPLERS, is_roo, mass_of, rounded, steps
 from sfumato.privacy.three_points import each_of_total
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.sampling.floor import Floor
@@ -146,11 +146,11 @@ class _Job:
         group = steps(name, rows=self.n, unit=self.unit, relation=self.unit.neighbours)
         if name in AT_ONCE or self.m == 1:
             return self.epsilon if group == 1 else _down(self.epsilon / group)
-        pair = group == 1 and is_roo(name, symbols=self.k, rows=self.n)
-        symbols = self.k if pair else None
-        each = each_of_total(
-            self.epsilon, count=self.m, delta=self._shared, symbols=symbols, rows=self.n if pair else None
-        )
+
+        def mass(each: float) -> float:
+            return mass_of(name, symbols=self.k, rows=self.n, epsilon=each / group, group=group)
+
+        each = each_of_total(self.epsilon, count=self.m, delta=self._shared, mass=mass)
         return _down(each / group)
 
     def choice(self, name: str, why: str) -> Choice:
@@ -184,7 +184,11 @@ def remarks(*, n: int, k: int, epsilon: float, delta: float, m: int) -> list[str
     """
     if m < 1 or k < 2 or n < 1:
         return []
-    each = each_of_total(epsilon, count=m, delta=delta, symbols=k, rows=n)
+
+    def mass(each: float) -> float:
+        return mass_of("roo", symbols=k, rows=n, epsilon=each, group=1)
+
+    each = each_of_total(epsilon, count=m, delta=delta, mass=mass)
     own = distance_bound("roo", n=n, k=k, epsilon=each)
     found = []
     ways = {}

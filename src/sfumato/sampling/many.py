@@ -1,4 +1,4 @@
-"""What many draws by reveal-or-obscure cost together."""
+"""What many draws cost together."""
 
 from __future__ import annotations
 
@@ -6,24 +6,35 @@ import math
 
 from sfumato.errors import UsageError
 from sfumato.privacy.three_points import epsilon_of_draws as _exact
-from sfumato.privacy.three_points import pseudo_count_mass
+from sfumato.privacy.three_points import pair_mass
+from sfumato.sampling.step_distance import step_distance
 
 
 def epsilon_of_draws(
-    count: int, *, epsilon: float, n: int, k: int, delta: float, grid: float | None = None
+    count: int,
+    *,
+    epsilon: float,
+    n: int,
+    k: int,
+    delta: float,
+    sampler: str = "roo",
+    grid: float | None = None,
 ) -> float:
-    """Smallest epsilon at `delta` of `count` draws, each by ROO at `epsilon` from n public records over k
-    symbols.
+    """Smallest epsilon at `delta` of `count` draws, each by `sampler` at `epsilon` from n public records
+    over k symbols.
 
-    The dominating pair of a draw is tight, and its composition is worked out on its own lattice of losses.
-    grid: instead, losses are rounded up to a grid of that width, as general accountants do; for comparison
-    with them.
+    The dominating pair of a draw is tight for ROO, and its composition is worked out on its own lattice of
+    losses. grid: instead, losses are rounded up to a grid of that width, as general accountants do; for
+    comparison with them.
     """
     if count < 1 or n < 1 or k < 1 or not 0 < delta < 1 or not 0 < epsilon <= 1000:
         raise UsageError("counts are at least 1, epsilon above 0, and delta between 0 and 1")
+    if grid is not None and sampler != "roo":
+        raise UsageError("a grid of losses is there for roo alone")
     if grid is not None:
         return _on_grid(count, epsilon=epsilon, n=n, k=k, delta=delta, grid=grid)
-    return _exact(count, each=epsilon, mass=pseudo_count_mass(epsilon, symbols=k, rows=n), delta=delta)
+    mass = pair_mass(epsilon, step_distance(sampler, symbols=k, rows=n, epsilon=epsilon))
+    return _exact(count, each=epsilon, mass=mass, delta=delta)
 
 
 def _on_grid(count: int, *, epsilon: float, n: int, k: int, delta: float, grid: float) -> float:

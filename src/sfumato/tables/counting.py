@@ -31,6 +31,7 @@ Clique = tuple[Encoder, ...]
 
 TABLE_BYTES = 1 << 29
 _GRAM_ROWS = 1 << 13
+_FEW_PLACES = 64
 _DISTINCT_ROWS = 1 << 20
 _SMALL_INTEGERS = {"Int8": 8, "UInt8": 8, "Int16": 16, "UInt16": 16}
 
@@ -127,23 +128,37 @@ class BlockCounter:
 
         One pass over the whole source, whatever the places are.
         """
+        import polars as pl
+
         wanted = np.asarray(places, dtype=np.int64)
-        found = np.zeros((wanted.size, len(encoders)), dtype=np.int64)
-        start = 0
+        few = wanted.size <= _FEW_PLACES
+        at, seen = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, bool)
+        picked: list[pl.DataFrame] = []
+        start = held = 0
         for block in self._blocks(list(dict.fromkeys(encoder.column for encoder in encoders))):
             here = (wanted >= start) & (wanted < start + block.height)
-            # As many rows are encoded in every block; those of other blocks are thrown away.
-            rows = block[np.where(here, wanted - start, 0)]
-            for axis, encoder in enumerate(encoders):
-                codes = np.asarray(encoder.encode(rows.get_column(encoder.column)), dtype=np.int64)
-                found[:, axis] = np.where(here, codes, found[:, axis])
+            # As many rows are taken from every block; those that nobody asked for are thrown away.
+            taken = np.where(here, wanted - start, 0) if few else wanted[here] - start
+            at = np.where(here, held + (np.arange(wanted.size) if few else np.cumsum(here) - 1), at)
+            seen |= here
+            picked.append(block[taken])
+            held += taken.size
             start += block.height
-        return found
+        if not held:
+            return np.zeros((wanted.size, len(encoders)), dtype=np.int64)
+        rows = pl.concat(picked)[at]
+        codes = [np.asarray(each.encode(rows.get_column(each.column)), dtype=np.int64) for each in encoders]
+        return np.where(seen[:, None], np.stack(codes, axis=1), 0)
 
     def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
         """Combinations of codes that occur, one line each in rising order, and how often: a table of counts
         without its empty cells. Memory grows with the number of different rows, not with the number of cells.
         """
+        sizes = tuple(encoder.size for encoder in encoders)
+        if math.prod(sizes) <= _DISTINCT_ROWS:
+            (table,) = self.marginals([tuple(encoders)])
+            flat = np.flatnonzero(table)
+            return np.stack(np.unravel_index(flat, sizes), axis=1).astype(np.int64), table.reshape(-1)[flat]
         lines, counts = np.zeros((0, len(encoders)), np.int64), np.zeros(0, np.int64)
         waiting: list[npt.NDArray[np.int64]] = []
         held = 0

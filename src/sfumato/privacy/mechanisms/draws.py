@@ -39,7 +39,7 @@ from sfumato.privacy.mechanisms.base import Answer, Counts, Rows, has_shapes
 from sfumato.privacy.mechanisms.measurement import encoder_digest
 from sfumato.privacy.mechanisms.public_rows import EVERYTHING
 from sfumato.privacy.secure_random import random_below, random_words
-from sfumato.privacy.three_points import pseudo_count_mass, randomised_response
+from sfumato.privacy.three_points import pair_mass
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.sampling import laplace
 from sfumato.sampling.ds_roo import DsRoo
@@ -49,6 +49,7 @@ from sfumato.sampling.law import CountLaw
 from sfumato.sampling.local_minimax import LocalMinimax
 from sfumato.sampling.ratios import ratio_below
 from sfumato.sampling.roo import Roo
+from sfumato.sampling.step_distance import step_distance
 from sfumato.sampling.sub_rr import SubRR
 from sfumato.sampling.tally import Histogram, choose
 
@@ -169,10 +170,9 @@ class Draws:
     def _price(self, unit: PrivacyUnit, relation: Relation) -> Price:
         if self.rows is not None and (relation == "add-remove" or unit.column is not None):
             return EVERYTHING
-        each = self.epsilon * steps(self.sampler, rows=self.rows, unit=unit, relation=relation)
-        mass = randomised_response(each)
-        if self.sampler != "subrr" and self.by_record and unit.at_most == 1 and each == self.epsilon:
-            mass = pseudo_count_mass(each, symbols=self.symbols, rows=self.rows)
+        group = steps(self.sampler, rows=self.rows, unit=unit, relation=relation)
+        each = self.epsilon * group
+        mass = mass_of(self.sampler, symbols=self.symbols, rows=self.rows, epsilon=self.epsilon, group=group)
         count = 1 if self.sampler in AT_ONCE else self.count
         return draws(count, each=each, mass=mass, delta=self.delta if count > 1 else 0.0)
 
@@ -192,8 +192,7 @@ class Draws:
     # reading --------------------------------------------------------------------------------------
 
     def exact(self, rows: Rows) -> Read:
-        (counted,) = rows.marginals([()])
-        held = int(np.asarray(counted).reshape(-1)[0])
+        held = int(rows.memo("rows", lambda: np.asarray(rows.marginals([()])[0]).reshape(1))[0])
         if self.rows is not None and held != self.rows:
             raise InputError("the table changed while it was being read")
 
@@ -203,8 +202,9 @@ class Draws:
         if self.by_record:
             lines = rows.records(self.axes, self._places(held))
             return Read(rows=held, lines=lines, counts=None, all_cells=all_cells)
-        lines, counts = rows.cells(self.axes)
-        return Read(rows=held, lines=lines, counts=counts, all_cells=all_cells)
+        # Counted once for all draws from the same columns.
+        counted = rows.memo(f"cells {encoder_digest([self.axes])}", lambda: np.column_stack(all_cells()))
+        return Read(rows=held, lines=counted[:, :-1], counts=counted[:, -1], all_cells=all_cells)
 
     def _places(self, held: int) -> list[int]:
         """Random places: with repetition, or different ones for SubRR. Beyond `held` there is nothing to
@@ -293,6 +293,13 @@ def steps(sampler: str, *, rows: int | None, unit: PrivacyUnit, relation: Relati
 def coin(chance: Fraction) -> bool:
     """True with exactly this probability."""
     return random_below(chance.denominator) < chance.numerator
+
+
+def mass_of(sampler: str, *, symbols: int, rows: int | None, epsilon: float, group: int) -> float:
+    """Probability of the dominating pair of a draw, for neighbours `group` steps of `epsilon` apart."""
+    same = "roo" if is_roo(sampler, symbols=symbols, rows=rows) else sampler
+    moved = group * step_distance(same, symbols=symbols, rows=rows, epsilon=epsilon)
+    return pair_mass(epsilon * group, moved)
 
 
 def uniform(bound: int, count: int) -> Counts:
