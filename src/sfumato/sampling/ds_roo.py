@@ -76,7 +76,8 @@ def recursion(n: int, k: int, ratio: Fraction) -> tuple[Fraction, ...]:
 
 
 @lru_cache(maxsize=64)
-def _table(n: int, k: int, ratio: Fraction) -> tuple[Fraction, ...]:
+def short_table(n: int, k: int, ratio: Fraction) -> tuple[Fraction, ...]:
+    """The table without the zeros at its end, kept for every (n, k, ratio)."""
     return recursion(n, k, ratio)
 
 
@@ -88,7 +89,7 @@ def q_table(n: int, k: int, epsilon: float) -> list[Fraction]:
     """
     if n < 1 or k < 1:
         raise ValueError("n and k must be at least 1")
-    found = _table(n, k, ratio_below(epsilon))
+    found = short_table(n, k, ratio_below(epsilon))
     return [*found, *[Fraction(0)] * (n // k + 1 - len(found))]
 
 
@@ -104,7 +105,7 @@ class DsRoo:
         """Probability of obscuring at the smallest count m; needs public rows."""
         if self.rows is None:
             raise ValueError("q depends on the number of records, which is private here")
-        table = _table(self.rows, k, self.ratio)
+        table = short_table(self.rows, k, self.ratio)
         return table[m] if m < len(table) else Fraction(0)
 
     def weights(self, tally: Tally) -> list[int]:

@@ -13,8 +13,9 @@ proved in docs/methods/roo.md:
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
-from sfumato.sampling.ds_roo import q_table
+from sfumato.sampling.ds_roo import short_table
 from sfumato.sampling.floor import floor_of
 from sfumato.sampling.geo import UNIT, growth, ramp
 from sfumato.sampling.ratios import ratio_below
@@ -24,6 +25,7 @@ VAST = 10**300
 """Alphabets beyond this are taken for this."""
 
 
+@lru_cache(maxsize=4096)
 def step_distance(sampler: str, *, symbols: int, rows: int | None, epsilon: float) -> float:
     """Largest total variation distance between the laws of a draw on neighbours that differ in one record,
     rounded up.
@@ -49,9 +51,9 @@ def step_distance(sampler: str, *, symbols: int, rows: int | None, epsilon: floa
 
 
 def _ds_roo(k: int, rows: int, epsilon: float) -> float:
-    table = [float(q) for q in q_table(rows, k, epsilon)]
-    found = (1 - table[-1]) / rows
+    table = [float(q) for q in short_table(rows, k, ratio_below(epsilon))]
+    found = 1 / rows
     for m, q in enumerate(table):
-        after = table[m + 1] if m + 1 < len(table) else q
+        after = table[m + 1] if m + 1 < len(table) else 0.0
         found = max(found, (1 - q) / rows, (1 - after) / rows + (q - after) * (1 - k * m / rows))
     return min(1.0, found * SAFE)
