@@ -10,6 +10,7 @@ not fall with n: total variation up to (k-1)/(e^epsilon + k - 1). It is here for
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import accumulate
@@ -32,7 +33,7 @@ def stretch(tally: Tally, ratio: Fraction) -> Fraction:
     goal = ratio + tally.symbols - 1
 
     def held(s: Fraction) -> Fraction:
-        low, high = bisect_left(counts, 1 / s), bisect_right(counts, ratio / s)
+        low, high = bisect_left(counts, math.ceil(1 / s)), bisect_right(counts, math.floor(ratio / s))
         inside = s * (records[high] - records[low])
         return unseen + many[low] + inside + ratio * (many[-1] - many[high])
 
