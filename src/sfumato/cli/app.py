@@ -21,6 +21,7 @@ from sfumato.cli import ledger as _ledger
 from sfumato.cli import schema as _schema
 from sfumato.cli.assert_dp import assert_dp
 from sfumato.cli.console import say_error
+from sfumato.cli.draw import draw
 from sfumato.cli.fit import fit
 from sfumato.cli.generate import generate
 from sfumato.cli.inspect import inspect
@@ -67,6 +68,7 @@ for place, (command, group) in enumerate(
         (generate, _MAKE),
         (fit, _MAKE),
         (sample, _MAKE),
+        (draw, _MAKE),
         (verify, _CHECK),
         (assert_dp, _CHECK),
         (inspect, _CHECK),
