@@ -16,6 +16,7 @@ _HOME = {
     "fit": "sfumato.api",
     "generate": "sfumato.api",
     "plan": "sfumato.api",
+    "evaluate": "sfumato.api",
     "load": "sfumato.api",
     "verify": "sfumato.api",
     "assert_dp": "sfumato.api",
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "assert_dp",
     "draft_schema",
+    "evaluate",
     "fit",
     "generate",
     "load",
@@ -48,7 +50,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato.api import PrivacyWarning, assert_dp, fit, generate, load, methods, plan, verify
+    from sfumato.api import PrivacyWarning, assert_dp, evaluate, fit, generate, load, methods, plan, verify
     from sfumato.discovery.draft import draft_schema
     from sfumato.errors import SfumatoError
     from sfumato.models.model import Model

@@ -3,6 +3,7 @@
 fit        rows -> Model, charging every read
 generate   rows -> synthetic rows, in the caller's own kind of table
 plan       schema and row count -> cost and expected error; reads no row
+evaluate   real and synthetic rows -> how good they are; not private, for the holder of the data only
 load       model file -> Model
 verify     check a model without the data
 assert_dp  the same, and that epsilon is at most what you say
@@ -22,6 +23,7 @@ from sfumato.errors import GuaranteeError, UsageError
 from sfumato.scalars import plain, plain_options
 
 if TYPE_CHECKING:
+    from sfumato.evaluation.evaluation import Evaluation
     from sfumato.models.model import Model
     from sfumato.models.plan import Plan
     from sfumato.models.training import Job
@@ -151,6 +153,49 @@ def plan(
         schema, rows=plain(rows), epsilons=[plain(each) for each in epsilons], delta=plain(delta),
         method=method, unit=unit, neighbours=neighbours, options=plain_options(options),
         accountant=accountant,
+    )  # fmt: skip
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    target: str | None = None,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    families: Sequence[str] | None = None,
+    groups: Sequence[str] = (),
+    regression: Sequence[str] | None = None,
+    epsilon: float = 1.0,
+    model_rows: int = 10_000,
+    seed: int = 0,
+    dialect: CsvDialect | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Evaluation:
+    """How good synthetic rows are, measured against real ones. It reads them without noise: for their holder.
+
+    `real`, `synthetic`, `holdout`: tables as in `fit`; hold-out rows are real ones that no model was fitted to,
+    and are what models are tested on (without them, a part of the real rows is). `target`: the column that
+    models predict. `schema`: public facts, which settle what a column is, its bounds, special codes and rules;
+    else kinds are inferred from the real rows. `families`: which to take ("marginals", "structure",
+    "prediction", "distinguishing", "analysis"); default all. `groups`: columns whose values are subgroups.
+    `regression`: the outcome, then its predictors, of the regression of the analysis. `epsilon`: of the private
+    learners that models are held against. `model_rows`: the most rows that train a model. `seed`: of every draw.
+
+    Every measure has one of three states: a value, not applicable because …, failed because …. Raises
+    InputError and SchemaError for what cannot be read, UsageError for options.
+    """
+    from sfumato.evaluation.run import evaluate_tables
+    from sfumato.evaluation.settings import Settings
+    from sfumato.schema import read_schema
+
+    settings = Settings(
+        target=target, groups=tuple(groups), regression=regression, epsilon=plain(epsilon),
+        model_rows=plain(model_rows), seed=plain(seed),
+    )  # fmt: skip
+    return evaluate_tables(
+        real, synthetic, holdout=holdout, schema=None if schema is None else read_schema(schema),
+        dialect=dialect, settings=settings, families=families, progress=progress,
     )  # fmt: skip
 
 
