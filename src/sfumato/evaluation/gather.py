@@ -132,13 +132,13 @@ def _raw_number(series: pl.Series, reader: Column | None, full: np.ndarray) -> _
         return _Raw(np.ones(len(series), dtype=bool), int(full.sum()), np.full(len(series), np.nan))
     else:
         units, places = reader.parse(series)
-        values = np.where(places == -1, units / _scale(reader), np.nan)
+        values = np.where(places == -1, units / units_scale(reader), np.nan)
         atoms = np.where(places > 0, places - 1, -1) if reader.special_codes else None
         known = places != 0
     return _Raw(~known, int((full & ~known).sum()), values, atoms)
 
 
-def _scale(reader: Measured) -> float:
+def units_scale(reader: Measured) -> float:
     """Units a unit of display: seconds for times, the number itself for numbers, days for dates."""
     if isinstance(reader, Float):
         return 10.0**reader.places
@@ -252,7 +252,7 @@ def _speller(reader: Column | None) -> Callable[[float], str]:
         return "{:.6g}".format
     if isinstance(reader, Int | Float):
         return "{:.10g}".format
-    scale = _scale(reader)
+    scale = units_scale(reader)
 
     def spell(value: float) -> str:
         low, high = reader.unit_limits

@@ -34,12 +34,15 @@ class NotApplicable(Exception):  # noqa: N818  a state, not an error
 
 @frozen
 class Metric:
-    """Measures that are taken together. `needs`: the optional package without which none applies."""
+    """Measures that are taken together. `needs`: the optional package without which none applies. `bare`: they
+    can be taken of tables without rows or without common columns.
+    """
 
     name: str
     measures: tuple[Measure, ...]
     compute: Compute
     needs: str | None = None
+    bare: bool = False
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -72,6 +75,8 @@ class Metric:
     def _check(self, pair: Pair) -> None:
         import importlib.util
 
+        if self.bare:
+            return
         if not pair.columns:
             raise NotApplicable("the tables have no column in common that can be compared")
         for rows, side in ((pair.real_rows, "real"), (pair.synthetic_rows, "synthetic")):
@@ -84,11 +89,13 @@ class Metric:
 metrics: Registry[Metric] = Registry("metric", "sfumato.evaluation.metrics")
 
 
-def metric(name: str, *measures: Measure, needs: str | None = None) -> Callable[[Compute], Compute]:
+def metric(
+    name: str, *measures: Measure, needs: str | None = None, bare: bool = False
+) -> Callable[[Compute], Compute]:
     """Decorator: register a function that takes `measures` under `name`."""
 
     def add(compute: Compute) -> Compute:
-        metrics.register(name)(Metric(name, measures, compute, needs))
+        metrics.register(name)(Metric(name, measures, compute, needs, bare))
         return compute
 
     return add
