@@ -15,7 +15,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def pearson(table: Values) -> Matrix:
-    """Product-moment correlations of the columns of `table` (rows x columns, NaN missing), pairwise complete."""
+    """Product-moment correlations of columns (table: rows x columns, NaN missing), pairwise complete."""
     known = ~np.isnan(table)
     if known.all():
         return _complete(table)
@@ -62,7 +62,7 @@ def cross_table(a: npt.NDArray[np.integer], b: npt.NDArray[np.integer], rows: in
 
 
 def cramers_v(counts: Values) -> float:
-    """sqrt(χ²/n / (min(r, c) - 1)) of the levels that occur (Cramér 1946, section 21.9), without corrections."""
+    """sqrt(χ²/n / (min(r, c) - 1)) of the levels that occur (Cramér 1946, section 21.9), uncorrected."""
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
     if not counts.size or min(counts.shape) < 2:
         return math.nan
@@ -73,7 +73,7 @@ def cramers_v(counts: Values) -> float:
 
 
 def correlation_ratio(codes: npt.NDArray[np.integer], values: Values, size: int) -> float:
-    """η: the root of the share of the variance of `values` that lies between the groups (Fisher 1925, § 45)."""
+    """η: the root of the share of the variance of `values` that lies between groups (Fisher 1925, § 45)."""
     known = ~np.isnan(values)
     codes, values = codes[known], values[known]
     if len(values) < 2 or (values == values[0]).all() or (codes == codes[0]).all():

@@ -1,8 +1,9 @@
 """Bins of a number, chosen by the real rows alone.
 
-At most `ATOMS` different values: each has a bin of its own. More: about `BINS` bins of equal frequency, and values
-that make up a bin's share alone stand in bins of their own, so that spikes are seen. What lies between, below
-or above has further bins, so that nothing that is far from the real values can hide in one of theirs.
+At most `ATOMS` different values: each has a bin of its own. More: about `BINS` bins of equal frequency, and
+values that make up a bin's share alone stand in bins of their own, so that spikes are seen. What lies
+between, below or above has further bins, so that nothing that is far from the real values can hide in one of
+theirs.
 """
 
 from __future__ import annotations

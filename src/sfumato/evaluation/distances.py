@@ -11,7 +11,7 @@ Values = npt.NDArray[np.float64]
 
 
 def total_variation(p: Values, q: Values) -> float:
-    """Half the sum of absolute differences, 0 to 1: the largest difference of the share of any set of cells."""
+    """Half the sum of absolute differences, 0 to 1: the largest error of the share of any set of cells."""
     return float(np.abs(p - q).sum() / 2)
 
 
@@ -21,7 +21,7 @@ def l1(p: Values, q: Values) -> float:
 
 
 def jensen_shannon(p: Values, q: Values) -> float:
-    """Half the divergences of both from their middle, natural logarithm, 0 to ln 2 (Lin 1991, equation 4.1)."""
+    """Half the divergences of both from their middle, in nats, 0 to ln 2 (Lin 1991, equation 4.1)."""
     middle = (p + q) / 2
     return max(0.0, (_kl(p, middle) + _kl(q, middle)) / 2)
 
@@ -39,10 +39,10 @@ def _kl(p: Values, q: Values) -> float:
 def smoothed_kl(p: Values, q: Values, *, penalty: float = 1.0) -> float:
     """Σ (p+μ) ln((p+μ)/(q+μ)) with μ = exp(-penalty/(1-max p)); p real, q synthetic; 0 to infinity.
 
-    It punishes values of the real table that are never drawn, the more the larger `penalty` is (Tantipongpipat
-    et al. 2021, section 5). Neither side is normalised again: both add up to 1 + |X| μ, so the result is never
-    negative. A constant p has μ = 0: the divergence is infinite when q lacks its value. Logarithms of μ are used,
-    so that a μ too small for a float still counts.
+    It punishes values of the real table that are never drawn, the more the larger `penalty` is
+    (Tantipongpipat et al. 2021, section 5). Neither side is normalised again: both add up to 1 + |X| μ, so
+    the result is never negative. A constant p has μ = 0: the divergence is infinite when q lacks its value.
+    Logarithms of μ are used, so that a μ too small for a float still counts.
     """
     largest = float(p.max())
     log_mu = -penalty / (1 - largest) if largest < 1 else -math.inf
@@ -57,12 +57,14 @@ def kolmogorov(a: Values, b: Values) -> float:
     """The largest difference of the distribution functions of two samples, 0 to 1. Both must have values."""
     a, b = np.sort(a), np.sort(b)
     points = np.concatenate([a, b])
-    gap = np.searchsorted(a, points, side="right") / a.size - np.searchsorted(b, points, side="right") / b.size
+    gap = (
+        np.searchsorted(a, points, side="right") / a.size - np.searchsorted(b, points, side="right") / b.size
+    )
     return float(np.abs(gap).max())
 
 
 def wasserstein(a: Values, b: Values) -> float:
-    """The earth mover's distance of two samples on the line: the area between their distribution functions."""
+    """The earth mover's distance of two samples on the line: the area between distribution functions."""
     a, b = np.sort(a), np.sort(b)
     points = np.sort(np.concatenate([a, b]))
     below = [np.searchsorted(side, points[:-1], side="right") / side.size for side in (a, b)]
@@ -80,7 +82,7 @@ def sliced_wasserstein(a: Values, b: Values, *, directions: int, rng: np.random.
 
 
 def matched_distance(a: Values, b: Values) -> float:
-    """The Wasserstein distance of two samples of the same size: mean Euclidean distance of the best matching."""
+    """The Wasserstein distance of two samples of one size: mean Euclidean distance of the best matching."""
     from scipy.optimize import linear_sum_assignment
 
     gaps = np.sqrt(np.maximum(np.square(a).sum(1)[:, None] + np.square(b).sum(1) - 2 * a @ b.T, 0))

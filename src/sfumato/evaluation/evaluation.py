@@ -96,9 +96,9 @@ class Evaluation:
             )
             for each in self.outcomes
         ]
-        texts = {name: pl.String for name in ("family", "name", "title")}
-        numbers = {name: pl.Float64 for name in ("value", "low", "high", "ideal")}
-        rest = {name: pl.String for name in ("direction", "state", "reason")}
+        texts = dict.fromkeys(("family", "name", "title"), pl.String)
+        numbers = dict.fromkeys(("value", "low", "high", "ideal"), pl.Float64)
+        rest = dict.fromkeys(("direction", "state", "reason"), pl.String)
         return pl.DataFrame(rows, schema=texts | numbers | rest, orient="row")
 
 

@@ -1,8 +1,8 @@
 """Columns as learners take them: a matrix of floats, with everything that is learnt learnt from real rows.
 
-`linear`: numbers standardised, a missing number is the mean and has an indicator; categories one-hot, with the
-`LEVELS` most common labels each. `trees`: numbers as they are, a missing number below all others, categories by
-the order of their share in the real table.
+`linear`: numbers standardised, a missing number is the mean and has an indicator; categories one-hot, with
+the `LEVELS` most common labels each. `trees`: numbers as they are, a missing number below all others,
+categories by the order of their share in the real table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a column is taken for when no schema says so; decided by the real rows.
 
-A column is a number when at least nine of ten cells that are not empty read as one and it has more than
-`FEW` different values, else a category. Texts with a leading zero are codes, not numbers. Texts in ISO 8601 are
+A column is a number when at least nine of ten cells that are not empty read as one and it has more than `FEW`
+different values, else a category. Texts with a leading zero are codes, not numbers. Texts in ISO 8601 are
 dates. A column of texts most of which differ, and whole numbers that count the rows, are keys: not compared.
 """
 

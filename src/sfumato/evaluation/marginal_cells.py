@@ -1,6 +1,7 @@
 """Marginals of sets of columns: which sets, and the shares of their cells on both sides.
 
-A marginal with more possible cells than rows is kept by the cells that occur, so memory is bounded by the rows.
+A marginal with more possible cells than rows is kept by the cells that occur, so memory is bounded by the
+rows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ Places = npt.NDArray[np.int64]
 
 
 def column_sets(columns: int, ways: int, *, at_most: int, seed: int) -> list[tuple[int, ...]]:
-    """All sets of `ways` columns in order, or `at_most` of them drawn without replacement; `seed` fixes which."""
+    """All sets of `ways` columns in order, or `at_most` of them drawn without replacement; `seed` fixes
+    which.
+    """
     if math.comb(columns, ways) <= at_most:
         return list(itertools.combinations(range(columns), ways))
     rng = np.random.default_rng(seed)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 Compute = Callable[["Pair", "Settings"], Iterable[Outcome]]
 
 
-class NotApplicable(Exception):  # noqa: N818  a state, not an error
+class NotApplicable(Exception):
     """Raised in a metric: all measures that are left are not applicable because of the message."""
 
 
 @frozen
 class Metric:
-    """Measures that are taken together. `needs`: the optional package without which none applies. `bare`: they
-    can be taken of tables without rows or without common columns.
+    """Measures that are taken together. `needs`: the optional package without which none applies. `bare`:
+    they can be taken of tables without rows or without common columns.
     """
 
     name: str

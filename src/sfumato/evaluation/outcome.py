@@ -86,7 +86,9 @@ class Measure:
 
 @frozen
 class Interval:
-    """Where the value would lie if the rows were drawn anew: `level` is the coverage, `method` how it was found."""
+    """Where the value would lie if the rows were drawn anew: `level` is the coverage, `method` how it was
+    found.
+    """
 
     low: float
     high: float
@@ -103,7 +105,9 @@ class Details:
     """
 
     header: tuple[str, ...] = field(converter=tuple)
-    rows: tuple[tuple[Cell, ...], ...] = field(converter=lambda rows: tuple(tuple(map(_plain, row)) for row in rows))
+    rows: tuple[tuple[Cell, ...], ...] = field(
+        converter=lambda rows: tuple(tuple(map(_plain, row)) for row in rows)
+    )
 
     def __attrs_post_init__(self) -> None:
         if any(len(row) != len(self.header) for row in self.rows):
@@ -122,9 +126,10 @@ class Details:
 class Outcome:
     """What one measure found.
 
-    `state` "value" has a `value` (and perhaps an `interval`) and no `reason`; the other states have a `reason`
-    that completes "not applicable because" or "failed because", and no value. `details`: values by column or
-    pair. `facts`: what else a reader may want, JSON-able: rows used, error of sub-sampling, a baseline.
+    `state` "value" has a `value` (and perhaps an `interval`) and no `reason`; the other states have a
+    `reason` that completes "not applicable because" or "failed because", and no value. `details`: values by
+    column or pair. `facts`: what else a reader may want, JSON-able: rows used, error of sub-sampling, a
+    baseline.
     """
 
     measure: Measure
@@ -170,7 +175,12 @@ class Outcome:
             "reason": self.reason or None,
             "interval": None
             if interval is None
-            else {"low": interval.low, "high": interval.high, "level": interval.level, "method": interval.method},
+            else {
+                "low": interval.low,
+                "high": interval.high,
+                "level": interval.level,
+                "method": interval.method,
+            },
             "range": [_finite(measure.low), _finite(measure.high)],
             "direction": measure.direction,
             "ideal": measure.ideal,
@@ -183,7 +193,9 @@ class Outcome:
         }
 
 
-def worst_first(rows: Sequence[tuple[Cell, ...]], place: int, *, largest: bool = True) -> list[tuple[Cell, ...]]:
+def worst_first(
+    rows: Sequence[tuple[Cell, ...]], place: int, *, largest: bool = True
+) -> list[tuple[Cell, ...]]:
     """Rows in the order of the number at `place`, worst first; rows without one come last."""
     known = [row for row in rows if isinstance(row[place], int | float)]
     rest = [row for row in rows if not isinstance(row[place], int | float)]

@@ -1,8 +1,9 @@
 """Real, synthetic and hold-out rows brought to one common view.
 
-Every column that the tables share is a number or a category. Its cells are *codes* 0 … size-1, the same for all
-sides: labels of categories, bins of numbers, special codes, and last the code of a missing cell, which always
-exists. Numbers have their values as well, NaN where there is none. Bins are chosen by the real rows alone.
+Every column that the tables share is a number or a category. Its cells are *codes* 0 … size-1, the same for
+all sides: labels of categories, bins of numbers, special codes, and last the code of a missing cell, which
+always exists. Numbers have their values as well, NaN where there is none. Bins are chosen by the real rows
+alone.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ SIDES: tuple[Side, ...] = ("real", "synthetic", "holdout")
 class Cells:
     """One column of one table.
 
-    `codes`: a code a row. `values`: numbers as float64, NaN where missing, special, unreadable or infinite; None
-    for a category. `unreadable`: how many cells hold something that is not a value of the column's kind; they
-    have the code of a missing cell.
+    `codes`: a code a row. `values`: numbers as float64, NaN where missing, special, unreadable or infinite;
+    None for a category. `unreadable`: how many cells hold something that is not a value of the column's kind;
+    they have the code of a missing cell.
     """
 
     codes: Codes
@@ -46,8 +47,9 @@ class Cells:
 class PairedColumn:
     """One column of all tables.
 
-    `labels`: what each code but the last means; for a number first the `bins`, then the special codes. `cells`:
-    by side. `facts`: what the schema says of it. `spell`: turns a number into what it stands for (a date).
+    `labels`: what each code but the last means; for a number first the `bins`, then the special codes.
+    `cells`: by side. `facts`: what the schema says of it. `spell`: turns a number into what it stands for (a
+    date).
     """
 
     name: str
@@ -96,11 +98,12 @@ class PairedColumn:
 
 @frozen(eq=False, kw_only=True)
 class Pair:
-    """Tables to be compared. `columns`: those that real and synthetic rows share, in the order of the real table.
+    """Tables to be compared. `columns`: those that real and synthetic rows share, in the order of the real
+    table.
 
-    `absent`: columns that the synthetic table lacks; `extra`: those that only it has; `ignored`: shared columns
-    that are not compared, with the reason. `notes`: remarks for the reader. Rows: counts by side, None for a
-    hold-out that was not given (`holdout` is used only when it has all columns).
+    `absent`: columns that the synthetic table lacks; `extra`: those that only it has; `ignored`: shared
+    columns that are not compared, with the reason. `notes`: remarks for the reader. Rows: counts by side,
+    None for a hold-out that was not given (`holdout` is used only when it has all columns).
     """
 
     columns: tuple[PairedColumn, ...]
@@ -195,7 +198,8 @@ class Pair:
 def sampling_error(drawn: int, whole: int) -> float:
     """The largest standard error of a share taken from `drawn` of `whole` rows without replacement.
 
-    sqrt(p(1-p)/m · (N-m)/(N-1)) at p = 1/2 (simple random sampling; Cochran, Sampling Techniques, section 3.2).
+    sqrt(p(1-p)/m · (N-m)/(N-1)) at p = 1/2 (simple random sampling; Cochran, Sampling Techniques, section
+    3.2).
     """
     if drawn >= whole or whole < 2:
         return 0.0

@@ -59,13 +59,13 @@ def evaluate_pair(
         if progress is not None:
             progress(name)
         start = time.monotonic()
-        outcomes.extend(metric.outcomes(pair, settings))
+        outcomes.extend(each for each in metric.outcomes(pair, settings) if each.family in chosen)
         seconds[name] = round(time.monotonic() - start, 3)
     return Evaluation(outcomes=tuple(outcomes), pair=pair, facts=_facts(pair, settings, seconds))
 
 
 def _families(families: Sequence[str] | None) -> tuple[str, ...]:
-    if families is None:
+    if families is None or families is FAMILIES:
         return FAMILIES
     known = {family for name in metrics for family in metrics[name].families}
     for family in families:
@@ -80,7 +80,8 @@ def _check_names(pair: Pair, settings: Settings) -> None:
         for name in names:
             if name not in known:
                 raise UsageError(
-                    f"{option}: the real table has no column {name!r}", mend=f"known: {', '.join(sorted(known))}"
+                    f"{option}: the real table has no column {name!r}",
+                    mend=f"known: {', '.join(sorted(known))}",
                 )
 
 
@@ -102,7 +103,8 @@ def _facts(pair: Pair, settings: Settings, seconds: dict[str, float]) -> dict[st
         "target": settings.target,
         "seed": settings.seed,
         "model_rows": drawn,
-        "standard error of a share from model_rows": sampling_error(min(drawn, pair.real_rows), pair.real_rows),
+        "standard error of a share from model_rows": sampling_error(
+            min(drawn, pair.real_rows), pair.real_rows
+        ),
         "seconds": seconds,
     }
-

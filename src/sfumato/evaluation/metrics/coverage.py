@@ -30,7 +30,8 @@ SHARED = _measure(
     "a share of columns; no paper needed",
 )  # fmt: skip
 MISSING = _measure(
-    "missing", "Error of missing shares", "Mean over columns of the error of the share of missing cells.", _OWN,
+    "missing", "Error of missing shares",
+    "Mean over columns of the error of the share of missing cells.", _OWN,
     ideal=0.0,
 )  # fmt: skip
 SPECIAL = _measure(
@@ -77,7 +78,9 @@ def missing_shares(pair: Pair, settings: Settings) -> Iterator[Outcome]:
         real, made = (float(column.missing(side).mean()) for side in ("real", "synthetic"))
         rows.append((column.name, real, made, abs(real - made), column.cells["synthetic"].unreadable))
     header = ("column", "real", "synthetic", "difference", "unreadable synthetic cells")
-    yield MISSING.found(float(np.mean([row[3] for row in rows])), details=Details(header, worst_first(rows, 3)))
+    yield MISSING.found(
+        float(np.mean([row[3] for row in rows])), details=Details(header, worst_first(rows, 3))
+    )
 
 
 @metric("marginals.special_codes", SPECIAL)
@@ -92,7 +95,9 @@ def special_code_shares(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     if not rows:
         raise NotApplicable("no schema declares special codes")
     header = ("column", "code", "real", "synthetic", "difference")
-    yield SPECIAL.found(float(np.mean([row[4] for row in rows])), details=Details(header, worst_first(rows, 4)))
+    yield SPECIAL.found(
+        float(np.mean([row[4] for row in rows])), details=Details(header, worst_first(rows, 4))
+    )
 
 
 @metric("marginals.categories", CATEGORIES, INVENTED)
@@ -109,7 +114,9 @@ def category_coverage(pair: Pair, settings: Settings) -> Iterator[Outcome]:
         strange.append((column.name, outside, int((made[~known] > 0).sum())))
     if not rows:
         raise NotApplicable("no column is a category")
-    yield _mean(CATEGORIES, rows, ("column", "share covered", "categories not drawn"), "has real categories", False)
+    yield _mean(
+        CATEGORIES, rows, ("column", "share covered", "categories not drawn"), "has real categories", False
+    )
     yield _mean(INVENTED, strange, ("column", "share invented", "invented"), "has synthetic categories", True)
 
 
@@ -133,7 +140,7 @@ def _mean(measure: Measure, rows: list, header: tuple[str, ...], has: str, large
 
 
 def _span(column: PairedColumn) -> float | None:
-    """1 minus the parts of the real range that no synthetic value reaches; a single value is hit or missed."""
+    """1 minus the parts of the real range that no synthetic value reaches; a single value is hit or not."""
     real, made = (present(column, side) for side in ("real", "synthetic"))
     if not real.size:
         return None
@@ -146,7 +153,8 @@ def _span(column: PairedColumn) -> float | None:
     return float(max(0.0, 1 - lost / (high - low)))
 
 
-def _ends(column: PairedColumn) -> tuple[float | None, float | None]:
+def declared_ends(column: PairedColumn) -> tuple[float | None, float | None]:
+    """The least and greatest value that the schema allows a number, each None when it says nothing."""
     if not isinstance(column.facts, Measured):
         return None, None
     from sfumato.evaluation.gather import units_scale
@@ -157,12 +165,12 @@ def _ends(column: PairedColumn) -> tuple[float | None, float | None]:
 
 
 def _declared(column: PairedColumn) -> str:
-    return "declared" if any(end is not None for end in _ends(column)) else "real range"
+    return "declared" if any(end is not None for end in declared_ends(column)) else "real range"
 
 
 def _within(column: PairedColumn) -> float | None:
     real, made = (present(column, side) for side in ("real", "synthetic"))
-    low, high = _ends(column)
+    low, high = declared_ends(column)
     if low is None and high is None:
         if not real.size:
             return None
@@ -188,7 +196,9 @@ def rule_adherence(pair: Pair, settings: Settings) -> Iterator[Outcome]:
         known = all(name in pair for name in rule.columns)
         real, made = (_obeys(pair, rule, side) if known else None for side in ("real", "synthetic"))
         rows.append((f"{rule.name}: {', '.join(rule.columns)}", made, real))
-    yield _mean(RULES, rows, ("rule", "synthetic", "real"), "of a rule is complete in the synthetic table", False)
+    yield _mean(
+        RULES, rows, ("rule", "synthetic", "real"), "of a rule is complete in the synthetic table", False
+    )
 
 
 def _obeys(pair: Pair, rule: Rule, side: Side) -> float | None:

@@ -22,7 +22,7 @@ KS = Measure(
     name="marginals.ks",
     title="Kolmogorov-Smirnov distance",
     family="marginals",
-    meaning="Mean over numbers of the largest gap between the two distribution functions; 0 means they agree.",
+    meaning="Mean over numbers of the largest gap between both distribution functions; 0 means they agree.",
     source="Smirnov 1948, Table for estimating the goodness of fit of empirical distributions",
 )
 COMPLEMENT = Measure(
@@ -61,7 +61,7 @@ SLICED = {2: _sliced("2", "pairs"), 3: _sliced("3", "triples"), 4: _sliced("k", 
 @metric("marginals.ks", KS, COMPLEMENT)
 def kolmogorov_smirnov(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """The mean distance over all numbers. A column that has values on one side only is 1 apart."""
-    rows = []
+    rows: list[tuple[str, float | None]] = []
     for column in _numbers(pair):
         real, made = (present(column, side) for side in ("real", "synthetic"))
         if not real.size and not made.size:

@@ -1,4 +1,5 @@
-"""Marginals: how far the distributions of single columns, pairs, triples and larger sets are from the real ones.
+"""Marginals: how far the distributions of single columns, pairs, triples and larger sets are from the real
+ones.
 
 Numbers count by their bins (see `bins`), a missing cell is a cell of its own.
 """
@@ -14,7 +15,7 @@ from sfumato.evaluation import distances
 from sfumato.evaluation.marginal_cells import column_sets, marginals
 from sfumato.evaluation.metric import NotApplicable, metric
 from sfumato.evaluation.outcome import Details, Measure, Outcome, worst_first
-from sfumato.evaluation.pair import Pair
+from sfumato.evaluation.pair import Pair, Side
 from sfumato.evaluation.settings import Settings
 
 LN2 = float(np.log(2))
@@ -46,7 +47,7 @@ DISTANCES = (
         "Lin 1991, Divergence measures based on the Shannon entropy, equation 4.1", distances.jensen_shannon,
     ),
     _Distance(
-        "hellinger", "Hellinger distance", 1.0, "a distance that weighs rare cells more than the total variation, of",
+        "hellinger", "Hellinger distance", 1.0, "a distance that weighs rare cells more, of",
         "Le Cam, Asymptotic Methods in Statistical Decision Theory, chapter 4", distances.hellinger,
     ),
 )  # fmt: skip
@@ -54,7 +55,9 @@ DISTANCES = (
 
 def _measure(distance: _Distance, ways: int) -> Measure:
     return Measure(
-        name=f"marginals.{distance.key}{_KEYS[ways]}" if distance.key != "l1" else f"marginals.l1_{_KEYS[ways]}",
+        name=f"marginals.{distance.key}{_KEYS[ways]}"
+        if distance.key != "l1"
+        else f"marginals.l1_{_KEYS[ways]}",
         title=f"{distance.title}, {_WORDS[ways]}",
         family="marginals",
         meaning=f"Mean over the sets of {distance.meaning} {_WORDS[ways]}; 0 means the counts are the same.",
@@ -95,7 +98,7 @@ def _taken(pair: Pair, settings: Settings, columns: int, *, ways: int) -> Iterat
         raise NotApplicable(f"there are fewer than {columns} columns to compare")
     limit = {1: len(pair.columns), 2: settings.pairs}.get(ways, settings.sets)
     sets = column_sets(len(pair.columns), columns, at_most=limit, seed=settings.seed)
-    sides = ["real", "synthetic", *(["holdout"] if pair.has_holdout else [])]
+    sides: tuple[Side, ...] = ("real", "synthetic", "holdout") if pair.has_holdout else ("real", "synthetic")
     tables = [pair.codes(side) for side in sides]
     found, chance, control = np.empty((len(sets), len(DISTANCES))), np.empty(len(sets)), []
     for place, shares in enumerate(marginals(tables, pair.sizes, sets)):

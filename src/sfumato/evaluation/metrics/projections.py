@@ -1,7 +1,7 @@
 """k-way PCA marginals: both tables on the principal axes of the real one.
 
-Features are standardised by the real rows, axes are the eigenvectors of their scatter matrix; the synthetic rows
-have no say in either.
+Features are standardised by the real rows, axes are the eigenvectors of their scatter matrix; the synthetic
+rows have no say in either.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def _measure(axes: int) -> Measure:
         name="structure.pca" if axes == 2 else f"structure.pca{axes}",
         title=f"Distance on {axes} principal axes",
         family="structure",
-        meaning=f"How far rows must be moved on the {axes} main axes of the real table, less what chance alone "
-        "needs; the unit is the deviation of the first axis.",
+        meaning=f"How far rows must be moved on the {axes} main axes of the real table, less what chance "
+        "alone needs; the unit is the deviation of the first axis.",
         low=-math.inf,
         high=math.inf,
         direction="lower",
-        source="Tantipongpipat et al. 2021, section 5 (k-way PCA marginal), Wasserstein distance of 100 points",
+        source="Tantipongpipat et al. 2021, section 5: k-way PCA marginal, Wasserstein distance of points",
     )
 
 
@@ -44,7 +44,9 @@ MEASURES = {axes: _measure(axes) for axes in (1, 2, 3)}
 
 @metric("structure.pca", *MEASURES.values())
 def principal_axes(pair: Pair, settings: Settings) -> Iterator[Outcome]:
-    """Exact Wasserstein distance of 100 random points of both sides on k axes, repeated; chance: real against real."""
+    """Exact Wasserstein distance of 100 random points of both sides on k axes, repeated; chance: real against
+    real.
+    """
     pair = pair.sample(ROWS, seed=settings.seed)
     made = features(pair, levels=LEVELS)
     real, synthetic = made.linear("real"), made.linear("synthetic")
@@ -66,14 +68,17 @@ def principal_axes(pair: Pair, settings: Settings) -> Iterator[Outcome]:
         gaps = far - chance
         facts = {
             "distance": float(far.mean()), "of two halves of the real rows": float(chance.mean()),
-            "standard error": float(gaps.std(ddof=1) / math.sqrt(REPEATS)), "points": POINTS, "repeats": REPEATS,
+            "standard error": float(gaps.std(ddof=1) / math.sqrt(REPEATS)),
+            "points": POINTS, "repeats": REPEATS,
             "share of variance": float(sizes[order[:number]].sum() / sizes.sum()),
         }  # fmt: skip
         details = Details(("side", "x", "y"), _shown(real, synthetic)) if number == 2 else None
         yield measure.found(float(gaps.mean()), details=details, facts=facts)
 
 
-def _distances(real: np.ndarray, synthetic: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _distances(
+    real: np.ndarray, synthetic: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Distances of real from synthetic points, and of real from other real points."""
     far, chance = np.empty(REPEATS), np.empty(REPEATS)
     for repeat in range(REPEATS):

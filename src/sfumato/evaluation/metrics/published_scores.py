@@ -21,7 +21,7 @@ NIST = Measure(
     name="marginals.nist",
     title="Three-way score of NIST",
     family="marginals",
-    meaning="Mean L1 distance of random triples, numbers in 100 bins of one width; 0 the same, 2 nothing shared.",
+    meaning="Mean L1 distance of random triples, numbers in 100 even bins; 0 the same, 2 nothing shared.",
     high=2.0,
     source="NIST 2018 Differential Privacy Synthetic Data Challenge; Tantipongpipat et al. 2021, section 5",
 )
@@ -30,7 +30,7 @@ KL = Measure(
     name="marginals.mu_kl",
     title="Smoothed divergence, diversity",
     family="marginals",
-    meaning="Sum over categories' columns of a divergence that punishes values which are never drawn; 0 is best.",
+    meaning="Sum over categories of a divergence that punishes values which are never drawn; 0 is best.",
     high=math.inf,
     source="Tantipongpipat et al. 2021, section 5, with μ = exp(-1/(1-p))",
 )
@@ -57,7 +57,9 @@ def nist_codes(column: PairedColumn) -> tuple[list[np.ndarray], int]:
         codes = column.codes(side)
         infinite = np.isnan(values) & (codes < column.bins)
         place = np.where(infinite, NIST_BINS + 1, place)
-        found.append(np.where(codes >= column.bins, NIST_BINS + 2 + codes - column.bins, place).astype(np.int32))
+        found.append(
+            np.where(codes >= column.bins, NIST_BINS + 2 + codes - column.bins, place).astype(np.int32)
+        )
     return found, NIST_BINS + 2 + rest
 
 
@@ -94,11 +96,13 @@ def smoothed_divergence(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     details = Details(("column", "divergence"), worst_first(rows, 1))
     if infinite:
         yield KL.failed(
-            f"the divergence of {len(infinite)} columns is infinite: they are constant in the real table, and the "
-            "synthetic one never has that value",
+            f"the divergence of {len(infinite)} columns is infinite: constant in the real table, and "
+            "the synthetic one never has that value",
             details=details,
             facts={"infinite": infinite},
         )
         return
     values = [value for _, value in rows]
-    yield KL.found(sum(values), details=details, facts={"mean": float(np.mean(values)), "columns": len(values)})
+    yield KL.found(
+        sum(values), details=details, facts={"mean": float(np.mean(values)), "columns": len(values)}
+    )

@@ -1,8 +1,8 @@
 """Structure: how columns go together, on both sides, and by how much that differs.
 
-A pair whose association is undefined on one side only (a column without spread) counts as 0 there; one that is
-undefined on both is left out. At most `ROWS` rows a side are used; the standard error of a correlation is then
-at most 1/√ROWS on either side.
+A pair whose association is undefined on one side only (a column without spread) counts as 0 there; one that
+is undefined on both is left out. At most `ROWS` rows a side are used; the standard error of a correlation is
+then at most 1/√ROWS on either side.
 """
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ def _of_numbers(
     return _compared(measure, rows)
 
 
-def _compared(measure: Measure, rows: list[tuple[str, str, float, float]], facts: dict | None = None) -> Outcome:
-    """Mean absolute difference of two sides; NaN on one side counts as 0, on both sides the pair is left out."""
+def _compared(
+    measure: Measure, rows: list[tuple[str, str, float, float]], facts: dict | None = None
+) -> Outcome:
+    """Mean absolute difference; NaN on one side counts as 0, on both sides the pair is left out."""
     table: list[tuple[Cell, ...]] = []
     for first, second, real, made in rows:
         if math.isnan(real) and math.isnan(made):
@@ -142,7 +144,8 @@ def correlation_ratio(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     rows = []
     for group, number in itertools.product(pair.categories, pair.numbers):
         real, made = (
-            associations.correlation_ratio(group.codes(side), number.values(side), group.size) for side in SIDES
+            associations.correlation_ratio(group.codes(side), number.values(side), group.size)
+            for side in SIDES
         )
         rows.append((group.name, number.name, real, made))
     yield _compared(RATIO, rows)
