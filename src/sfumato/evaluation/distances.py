@@ -47,10 +47,10 @@ def smoothed_kl(p: Values, q: Values, *, penalty: float = 1.0) -> float:
     largest = float(p.max())
     log_mu = -penalty / (1 - largest) if largest < 1 else -math.inf
     mu = math.exp(log_mu)
-    with np.errstate(divide="ignore"):
-        up, down = (np.logaddexp(np.log(side), log_mu) for side in (p, q))
     counted = p + mu > 0
-    return max(0.0, float(((p + mu)[counted] * (up - down)[counted]).sum()))
+    with np.errstate(divide="ignore"):
+        up, down = (np.logaddexp(np.log(side[counted]), log_mu) for side in (p, q))
+    return max(0.0, float(((p + mu)[counted] * (up - down)).sum()))
 
 
 def kolmogorov(a: Values, b: Values) -> float:

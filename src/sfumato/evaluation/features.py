@@ -50,7 +50,7 @@ class Features:
             unknown = np.isnan(values)
             made = np.where(unknown, 0.0, (values - mean) / spread)
             parts = [made[:, None]]
-            if np.isnan(column.values("real")).any() or unknown.any():
+            if any(np.isnan(column.values(each)).any() for each in column.cells):
                 parts.append(unknown.astype(np.float64)[:, None])
             return np.concatenate(parts, axis=1)
         counts = column.counts("real")

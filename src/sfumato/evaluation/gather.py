@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _MICROS = 1e6
 
+LARGEST = 1e100
+"""Numbers from here on count as infinite: their squares would not fit a float."""
+
 
 @frozen(eq=False)
 class _Raw:
@@ -217,7 +220,7 @@ def _number_column(
 ) -> PairedColumn:
     spell = _speller(reader)
     real = _values(sides["real"])
-    edges = edges_of(real[np.isfinite(real)])
+    edges = edges_of(real[np.abs(real) < LARGEST])
     codes = {side: raw_codes(_values(raw), edges) for side, raw in sides.items()}
     valued = {side: ~raw.missing & ~np.isnan(_values(raw)) for side, raw in sides.items()}
     used = np.unique(np.concatenate([codes[side][valued[side]] for side in sides]))
@@ -231,11 +234,12 @@ def _number_column(
         if raw.atoms is not None:
             found = np.where(raw.atoms >= 0, len(labels) + raw.atoms, found).astype(np.int32)
         values = _values(raw)
-        finite = np.isfinite(values)
+        finite = np.abs(values) < LARGEST  # False for NaN
         cells[side] = Cells(
             found, values if finite.all() else np.where(finite, values, np.nan), unreadable=raw.unreadable
         )
-    integral = bool((real[np.isfinite(real)] == np.rint(real[np.isfinite(real)])).all())
+    finite = real[np.abs(real) < LARGEST]
+    integral = bool((finite == np.rint(finite)).all())
     return PairedColumn(
         name, "number", (*labels, *(f"code {code}" for code in specials)), cells,
         bins=len(labels), integral=integral, facts=declared, spell=spell,

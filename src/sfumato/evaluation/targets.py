@@ -80,19 +80,13 @@ def models(pair: Pair, target: Target, parts: Split, seed: int) -> list[Trained]
     answers = [target.answers(side)[rows] for side, rows in sides]
     found = []
     for learner in (regressors if target.column.is_number else classifiers)(seed):
-        *rows, test = _padded(matrices[learner.linear])
+        *rows, test = matrices[learner.linear]
         both = [fitted(learner, rows[part], answers[part]) for part in (0, 1)]
         with quiet():
             said = tuple(model.predict(test) for model in both)
             ranked = tuple(_ranked(model, test, target, each) for model, each in zip(both, said, strict=True))
         found.append(Trained(learner.name, (said[0], said[1]), (ranked[0], ranked[1])))
     return found
-
-
-def _padded(matrices: list[np.ndarray]) -> list[np.ndarray]:
-    """Matrices of one width: an indicator of missing numbers may stand on one side only."""
-    width = max(matrix.shape[1] for matrix in matrices)
-    return [np.pad(matrix, ((0, 0), (0, width - matrix.shape[1]))) for matrix in matrices]
 
 
 def _ranked(model: Any, test: np.ndarray, target: Target, said: np.ndarray) -> np.ndarray:

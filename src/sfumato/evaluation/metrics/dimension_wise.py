@@ -41,9 +41,11 @@ def dimension_wise_prediction(pair: Pair, settings: Settings) -> Iterator[Outcom
         raise NotApplicable("there are fewer than two columns")
     limit = max(2, settings.model_rows // SHARE_OF_ROWS)
     parts = split(pair, at_most=limit, seed=settings.seed)
-    taken = pair.take({"real": np.concatenate([parts.real, parts.test]), "synthetic": parts.synthetic})
+    places = {"synthetic": parts.synthetic}
     if parts.test_side == "holdout":
-        taken = pair.take({"real": parts.real, "synthetic": parts.synthetic, "holdout": parts.test})
+        taken = pair.take({"real": parts.real, "holdout": parts.test, **places})
+    else:
+        taken = pair.take({"real": np.concatenate([parts.real, parts.test]), **places})
     parts = _renumbered(parts)
     rows: list[tuple[Cell, ...]] = []
     gaps = []
@@ -87,9 +89,7 @@ class _Blocks:
 
     def _of(self, made: Features, name: str, *, linear: bool) -> list[np.ndarray]:
         alone = attrs.evolve(made, names=(name,))
-        blocks = [(alone.linear if linear else alone.trees)(side, rows) for side, rows in self._parts]
-        width = max(block.shape[1] for block in blocks)
-        return [np.pad(block, ((0, 0), (0, width - block.shape[1]))) for block in blocks]
+        return [(alone.linear if linear else alone.trees)(side, rows) for side, rows in self._parts]
 
     def without(self, name: str, *, linear: bool) -> list[np.ndarray]:
         """Real training, synthetic training and test rows, without the column `name`."""

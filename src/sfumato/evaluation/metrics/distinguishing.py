@@ -101,10 +101,8 @@ def propensity(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """
     even = _even(pair, settings)
     made = features(even, levels=LEVELS)
-    parts = [made.linear("real"), made.linear("synthetic")]
-    width = max(part.shape[1] for part in parts)
-    rows = np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
-    labels = np.arange(len(rows)) >= len(parts[0])
+    rows = np.concatenate([made.linear("real"), made.linear("synthetic")])
+    labels = np.arange(len(rows)) >= even.real_rows
     errors = np.square(fitted_chances(rows, labels) - 0.5)
     rank = int(np.linalg.matrix_rank(np.column_stack([np.ones(len(rows)), rows])))
     expected = (rank - 1) / (16 * len(rows))

@@ -73,6 +73,8 @@ def train_on_synthetic(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     trained = models(pair, target, parts, settings.seed)
     score = scorer(target)
     scores = np.array([[score(answers, each.ranked[part]) for part in (0, 1)] for each in trained])
+    if np.isnan(scores).any():
+        raise NotApplicable("the test rows do not have both values of the target")
     rows = [(each.name, target.score, *scores[place].tolist()) for place, each in enumerate(trained)]
     details = Details(("model", "score", "real", "synthetic"), rows)
     facts = {**parts.facts, "score": target.score}
