@@ -41,11 +41,11 @@ def dimension_wise_prediction(pair: Pair, settings: Settings) -> Iterator[Outcom
         raise NotApplicable("there are fewer than two columns")
     limit = max(2, settings.model_rows // SHARE_OF_ROWS)
     parts = split(pair, at_most=limit, seed=settings.seed)
-    places = {"synthetic": parts.synthetic}
     if parts.test_side == "holdout":
-        taken = pair.take({"real": parts.real, "holdout": parts.test, **places})
+        taken = pair.take({"real": parts.real, "synthetic": parts.synthetic, "holdout": parts.test})
     else:
-        taken = pair.take({"real": np.concatenate([parts.real, parts.test]), **places})
+        real = np.concatenate([parts.real, parts.test])
+        taken = pair.take({"real": real, "synthetic": parts.synthetic})
     parts = _renumbered(parts)
     rows: list[tuple[Cell, ...]] = []
     gaps = []
