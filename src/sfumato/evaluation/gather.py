@@ -172,12 +172,12 @@ def _labels(series: pl.Series, full: np.ndarray, *, numeric: bool) -> _Raw:
         spelled = {number: f"{number:.15g}" for number in np.unique(numbers[known])}
         alike = pl.Series(numbers).replace_strict(spelled, default=None, return_dtype=pl.String)
         texts = alike.zip_with(pl.Series(known), texts)
-    if is_textual(series) or series.dtype == pl.Boolean:
-        small = set(texts.unique().head(4).drop_nulls().to_list())
-        if {text.lower() for text in small} <= {"true", "false"}:
-            texts = texts.str.to_lowercase()
     if not full.all():
         texts = texts.zip_with(pl.Series(full), pl.Series([None], dtype=pl.String))
+    if is_textual(series):
+        few = texts.unique().head(4).drop_nulls().to_list()
+        if {text.lower() for text in few} <= {"true", "false"}:
+            texts = texts.str.to_lowercase()
     labels = texts.drop_nulls().unique().sort().to_list()
     if not labels:
         return _Raw(~full, codes=np.full(len(series), -1))
