@@ -137,7 +137,7 @@ def test_a_schema_settles_codes_bounds_and_rules():
     assert rules["less_or_equal"]["real"] == 1.0
     assert rules["less_than"]["synthetic"] == pytest.approx(3 / 6)  # of the rows with two declared levels
     assert rules["fixed_combinations"]["synthetic"] == pytest.approx(3 / 7)
-    assert found["marginals.invented_categories"].value == pytest.approx((1 / 7 + 0) / 2)
+    assert found["marginals.invented_categories"].value == pytest.approx((2 / 7 + 2 / 8) / 2)
 
 
 def test_a_kind_that_the_stored_type_cannot_be_is_unreadable():
