@@ -181,3 +181,27 @@ def test_a_holdout_says_what_another_sample_would_score():
     assert facts["expected of another real table of this size"] == pytest.approx(
         found["marginals.tv2"].value, rel=0.3
     )
+
+
+def test_a_flood_of_labels_takes_bounded_memory():
+    rows = 60_000
+    real = pl.DataFrame(
+        {f"few {i}": RNG.integers(0, 5, rows) for i in range(3)} | {"many": RNG.integers(0, 20_000, rows)}
+    )
+    real = real.with_columns("code " + pl.col("many").cast(pl.String))
+    made = real.select(pl.col("^few.*$") + pl.Series(RNG.normal(0, 0.1, rows)), pl.col("many"))
+    pair = pair_tables(real, made)
+    assert max(pair.sizes) < 2_200
+    assert pair["few 0"].labels == (
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+        f"({rows} values that the real table does not have)",
+    )
+    assert pair["many"].counts("real").sum() == rows
+    found = sf.evaluate(real, made, families=["marginals", "structure"])
+    assert found["marginals.tv1"].value == pytest.approx(0.75)
+    assert found["structure.cramers_v"].state == "value"
+    assert not [each for each in found if each.state == "failed"]

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _MICROS = 1e6
 
+MOST = 2_000
+STRANGE = 100
+"""Labels of a column that have codes of their own: of the real rows, and of the others."""
+
 LARGEST = 1e100
 """Numbers from here on count as infinite: their squares would not fit a float."""
 
@@ -193,18 +197,46 @@ def _column(name: str, sort: Sort, sides: Mapping[Any, _Raw], schema: Schema | N
 
 
 def _label_column(name: str, sides: Mapping[Side, _Raw], declared: Column | None) -> PairedColumn:
-    known = dict.fromkeys(label for raw in sides.values() for label in raw.labels)
-    first = declared.values if isinstance(declared, Categorical) and declared.values else ()
-    if isinstance(declared, Bool):
-        first = declared.values
-    rest = sorted((label for label in known if label not in first), key=_order)
-    place = {label: number for number, label in enumerate([*first, *rest])}
+    labels, place = _common_labels(sides, declared)
     cells: dict[Side, Cells] = {}
     for side, raw in sides.items():
         assert raw.codes is not None
-        table = np.array([*(place[label] for label in raw.labels), len(place)], dtype=np.int32)
+        table = np.array([*(place[label] for label in raw.labels), len(labels)], dtype=np.int32)
         cells[side] = Cells(table[raw.codes], unreadable=raw.unreadable)
-    return PairedColumn(name, "category", tuple(place), cells, facts=declared)
+    return PairedColumn(name, "category", labels, cells, facts=declared)
+
+
+def _common_labels(
+    sides: Mapping[Side, _Raw], declared: Column | None
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The labels of all codes, and the code of each label of a side: declared ones, then real ones, then
+    strange ones.
+
+    The `MOST` commonest real labels have codes of their own, the others share one; so do strange ones when
+    there are more than `STRANGE`. That bounds the size of every table of counts.
+    """
+    first: tuple[str, ...] = ()
+    if isinstance(declared, Bool | Categorical):
+        first = declared.values or ()
+    real = sides["real"]
+    assert real.codes is not None
+    counts = np.bincount(real.codes[real.codes >= 0], minlength=len(real.labels))
+    seen = {label: int(count) for label, count in zip(real.labels, counts, strict=True) if count}
+    common = sorted(seen, key=lambda label: -seen[label])[:MOST]
+    kept = [*first, *sorted(set(common) - set(first), key=_order)]
+    place = {label: code for code, label in enumerate(kept)}
+    strange = {label for raw in sides.values() for label in raw.labels} - set(seen) - set(place)
+    for rest, limit, words in (
+        (set(seen) - set(place), 0, "rarer values"),
+        (strange, STRANGE, "values that the real table does not have"),
+    ):
+        if len(rest) > limit:
+            place |= dict.fromkeys(rest, len(kept))
+            kept.append(f"({len(rest)} {words})")
+        else:
+            place |= {label: len(kept) + number for number, label in enumerate(sorted(rest, key=_order))}
+            kept += sorted(rest, key=_order)
+    return tuple(kept), place
 
 
 def _order(label: str) -> tuple[int, float, str]:

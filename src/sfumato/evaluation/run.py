@@ -10,6 +10,7 @@ from sfumato.errors import UsageError
 from sfumato.evaluation.evaluation import FAMILIES, Evaluation
 from sfumato.evaluation.gather import pair_tables
 from sfumato.evaluation.metric import metrics
+from sfumato.evaluation.metrics.structure import ROWS as ASSOCIATION_ROWS
 from sfumato.evaluation.pair import Pair, sampling_error
 from sfumato.evaluation.settings import Settings
 
@@ -86,7 +87,6 @@ def _check_names(pair: Pair, settings: Settings) -> None:
 
 
 def _facts(pair: Pair, settings: Settings, seconds: dict[str, float]) -> dict[str, Any]:
-    drawn = settings.model_rows
     return {
         "rows": {
             "real": pair.real_rows,
@@ -102,9 +102,19 @@ def _facts(pair: Pair, settings: Settings, seconds: dict[str, float]) -> dict[st
         "notes": list(pair.notes),
         "target": settings.target,
         "seed": settings.seed,
-        "model_rows": drawn,
-        "standard error of a share from model_rows": sampling_error(
-            min(drawn, pair.real_rows), pair.real_rows
-        ),
+        "sampling": {
+            "rows for models": _drawn(pair, settings.model_rows),
+            "rows for associations": _drawn(pair, ASSOCIATION_ROWS),
+            "sets of columns": {"pairs at most": settings.pairs, "larger sets at most": settings.sets},
+        },
         "seconds": seconds,
+    }
+
+
+def _drawn(pair: Pair, rows: int) -> dict[str, Any]:
+    """How many rows of each side are used, and the largest standard error of a share among them."""
+    sides = {"real": pair.real_rows, "synthetic": pair.synthetic_rows}
+    errors = [sampling_error(min(rows, whole), whole) for whole in sides.values() if whole]
+    return {side: min(rows, whole) for side, whole in sides.items()} | {
+        "largest standard error of a share": max(errors, default=0.0)
     }
