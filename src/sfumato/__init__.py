@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "fit": "sfumato.api",
+    "attack": "sfumato.api",
     "generate": "sfumato.api",
     "plan": "sfumato.api",
     "evaluate": "sfumato.api",
@@ -38,6 +39,7 @@ __all__ = [
     "SfumatoError",
     "__version__",
     "assert_dp",
+    "attack",
     "draft_schema",
     "evaluate",
     "fit",
@@ -50,7 +52,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato.api import PrivacyWarning, assert_dp, evaluate, fit, generate, load, methods, plan, verify
+    from sfumato.api import (
+        PrivacyWarning,
+        assert_dp,
+        attack,
+        evaluate,
+        fit,
+        generate,
+        load,
+        methods,
+        plan,
+        verify,
+    )
     from sfumato.discovery.draft import draft_schema
     from sfumato.errors import SfumatoError
     from sfumato.models.model import Model
