@@ -10,7 +10,10 @@ from scipy.spatial.distance import jensenshannon
 
 import sfumato as sf
 from sfumato.evaluation import associations, distances, intervals, learners, private_erm, regression
+from sfumato.evaluation.gather import pair_tables
 from sfumato.evaluation.marginal_cells import column_sets, marginals
+from sfumato.evaluation.metrics.distinguishing import propensity
+from sfumato.evaluation.settings import Settings
 
 RNG = np.random.default_rng(7)
 
@@ -232,3 +235,19 @@ def test_dimension_wise_probability_is_the_share_of_ones():
     assert rmse == pytest.approx(math.sqrt(np.square(gaps).mean()))
     correlation = scipy.stats.pearsonr(real.mean(axis=0), made.mean(axis=0)).statistic
     assert found["structure.dimension_wise_probability_correlation"].value == pytest.approx(correlation)
+
+
+def test_the_propensity_ratio_of_two_samples_of_one_law_is_one():
+    ratios = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        numbers, labels = rng.normal(size=(1200, 6)), rng.integers(0, 4, 1200)
+        frame = pl.DataFrame(
+            {f"x{i}": numbers[:, i] for i in range(6)} | {"c": [f"l{label}" for label in labels]}
+        )
+        pair, settings = pair_tables(frame.head(600), frame.tail(600)), Settings(seed=seed)
+        outcomes = {each.name: each for each in propensity(pair, settings)}
+        assert outcomes["distinguishing.pmse"].facts["parameters"] == 1 + 6 + 3
+        ratios.append(outcomes["distinguishing.pmse_ratio"].value)
+    # A chi-square law with 9 degrees of freedom over 9, 30 times: a standard error of 0.086.
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.45)

@@ -160,12 +160,12 @@ class Pair:
     def sample(self, rows: int, *, seed: int) -> Pair:
         """The same with at most `rows` rows a side, drawn without replacement; `seed` fixes which.
 
-        A share p is off by at most `sampling_error(rows, …)` (one standard error) on a side that is cut.
+        Sides with as many rows are cut at the same places: a table beside itself stays so. A share p is off
+        by at most `sampling_error(rows, …)` (one standard error) on a side that is cut.
         """
-        rng = np.random.default_rng(seed)
         chosen: dict[Side, npt.NDArray[np.int64] | None] = {}
         for side in SIDES:
-            whole = self.rows(side)
+            rng, whole = np.random.default_rng(seed), self.rows(side)
             chosen[side] = None if whole <= rows else np.sort(rng.choice(whole, rows, replace=False))
         if all(places is None for places in chosen.values()):
             return self

@@ -94,10 +94,11 @@ def game(pair: Pair, settings: Settings) -> Iterator[Outcome]:
 
 @metric("distinguishing.pmse", PMSE, RATIO, needs="sklearn")
 def propensity(pair: Pair, settings: Settings) -> Iterator[Outcome]:
-    """Mean of (p - 1/2)² of a logistic regression on all rows, and its ratio to (k-1)/(16 N) (Snoke et al.,
-    2.3).
+    """Mean of (p - 1/2)² of a logistic regression on all rows, and its ratio to what chance gives.
 
-    k counts the parameters that the features can tell apart (their rank with the constant), N all rows.
+    With k parameters that the features can tell apart (their rank with the constant) and N rows in all, the
+    fitted chances of rows from one law vary by c(1-c)(k-1)/N, c = 1/2. Snoke et al. expect (1-c) times
+    that, for rows drawn from a model of the very real rows that they are held against.
     """
     even = _even(pair, settings)
     made = features(even, levels=LEVELS)
@@ -105,7 +106,7 @@ def propensity(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     labels = np.arange(len(rows)) >= even.real_rows
     errors = np.square(fitted_chances(rows, labels) - 0.5)
     rank = int(np.linalg.matrix_rank(np.column_stack([np.ones(len(rows)), rows])))
-    expected = (rank - 1) / (16 * len(rows))
+    expected = (rank - 1) / (4 * len(rows))
     rng = np.random.default_rng(settings.seed)
     means = np.array([errors[rng.integers(len(errors), size=len(errors))].mean() for _ in range(RESAMPLES)])
     interval = percentiles(means, method=f"bootstrap of the rows, {RESAMPLES} times, model kept")
