@@ -55,37 +55,49 @@ def found(tables):
     }  # fmt: skip
 
 
+def values(found, measure, names=NAMES):
+    return [found[name][measure].value for name in names]
+
+
+@pytest.mark.parametrize("measure", ["tv2", "tv3", "tvk", "js2", "hellinger3", "nist"])
+def test_more_budget_gives_better_marginals(found, measure):
+    """Tables of right single columns alone stand elsewhere: small sets of columns hardly need relations."""
+    with_relations = [name for name in NAMES if name != "independent"]
+    errors = values(found, f"marginals.{measure}", with_relations)
+    assert errors == sorted(errors) and errors[0] == pytest.approx(0.0, abs=1e-12)
+    alone = found["independent"][f"marginals.{measure}"].value
+    assert errors[2] < alone < errors[-1]
+
+
+@pytest.mark.parametrize("measure", ["cramers_v", "mutual_information", "correlation_ratio", "pearson"])
+def test_relations_are_lost_in_order(found, measure):
+    """Columns drawn alone and uniform columns have no relations at all: both lose the same."""
+    errors = values(found, f"structure.{measure}")
+    assert errors[:5] == sorted(errors[:5]) and errors[0] == pytest.approx(0.0, abs=1e-9)
+    assert errors[5] == pytest.approx(errors[4], rel=0.15)
+
+
 @pytest.mark.parametrize(
     "measure",
-    ["marginals.tv2", "marginals.tv3", "marginals.tvk", "marginals.nist", "structure.mutual_information", "structure.cramers_v"],
-)  # fmt: skip
-def test_better_tables_have_smaller_errors(found, measure):
-    values = [found[name][measure].value for name in NAMES]
-    assert values == sorted(values), dict(zip(NAMES, values, strict=True))
-    assert values[0] == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    "measure", ["distinguishing.forest", "distinguishing.auc", "prediction.loss", "prediction.dimension_wise"]
+    ["distinguishing.forest", "distinguishing.auc", "prediction.loss", "prediction.dimension_wise"],
 )
-def test_learners_tell_the_same_order(found, measure):
-    values = [found[name][measure].value for name in NAMES]
-    assert all(b > a - 0.02 for a, b in pairwise(values)), values
-    assert values[-1] > values[0] + 0.1 and values[3] > values[1]
+def test_learners_tell_the_whole_order(found, measure):
+    errors = values(found, measure)
+    assert all(worse > better - 0.01 for better, worse in pairwise(errors)), errors
+    assert errors[5] > errors[4] + 0.05 > errors[3] + 0.05 > errors[1] + 0.1
 
 
 def test_single_columns_do_not_tell_a_table_without_relations(found):
-    values = {name: found[name]["marginals.tv1"].value for name in NAMES}
-    assert values["copy"] == 0.0
-    assert max(values[name] for name in NAMES[:-1]) < values["uniform"] / 3
+    errors = values(found, "marginals.tv1")
+    assert errors[0] == 0.0 and errors[4] < errors[3]
+    assert max(errors[:5]) < errors[5] / 3
 
 
-def test_a_copy_cannot_be_told_from_the_real_rows(found):
+def test_a_copy_is_not_told_from_the_real_rows(found):
     for name in ("forest", "auc"):
-        interval = found["copy"][f"distinguishing.{name}"].interval
-        assert interval.low - 0.02 < 0.5
+        assert found["copy"][f"distinguishing.{name}"].value < 0.52
 
 
-def test_a_table_at_epsilon_10_is_close_to_another_sample(found):
+def test_a_table_at_epsilon_10_is_as_close_as_another_sample(found):
     outcome = found["adaptive 10"]["marginals.tv2"]
-    assert outcome.value < 3 * outcome.facts["of the hold-out rows"]
+    assert outcome.value < 1.5 * outcome.facts["of the hold-out rows"]

@@ -6,6 +6,7 @@ Numbers count by their bins (see `bins`), a missing cell is a cell of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -98,6 +99,7 @@ def _taken(pair: Pair, settings: Settings, columns: int, *, ways: int) -> Iterat
         raise NotApplicable(f"there are fewer than {columns} columns to compare")
     limit = {1: len(pair.columns), 2: settings.pairs}.get(ways, settings.sets)
     sets = column_sets(len(pair.columns), columns, at_most=limit, seed=settings.seed)
+    drawn = len(sets) < math.comb(len(pair.columns), columns)
     sides: tuple[Side, ...] = ("real", "synthetic", "holdout") if pair.has_holdout else ("real", "synthetic")
     tables = [pair.codes(side) for side in sides]
     found, chance, control = np.empty((len(sets), len(DISTANCES))), np.empty(len(sets)), []
@@ -110,7 +112,7 @@ def _taken(pair: Pair, settings: Settings, columns: int, *, ways: int) -> Iterat
         details = _details(pair, sets, found, chance) if place == 0 else None
         facts = {
             "sets": len(sets),
-            "standard error of the mean over sets": _error(found[:, place]) if len(sets) == limit else 0.0,
+            "standard error of the mean over sets": _error(found[:, place]) if drawn else 0.0,
             "worst": float(found[:, place].max()),
         }
         if place == 0:
