@@ -75,8 +75,8 @@ def evaluate(
     regression
         The outcome and the predictors, separated by commas, of an analyst's regression.
     family
-        Measures to take: marginals, structure, prediction, distinguishing, analysis, attacks. May be repeated.
-        Default: all.
+        Measures to take: marginals, structure, prediction, distinguishing, analysis, attacks. Default: all.
+        May be repeated.
     attacks
         Whether to attack as well, where there are hold-out rows. sfumato attack does so at more length.
     model_rows

@@ -7,8 +7,9 @@ der Schaar, "Membership Inference Attacks against Synthetic Data through Overfit
 2023); and the ratio of the shares of all pairs of values. The best score counts, since none is the best on
 all generators, and its interval is widened for having been chosen (Bonferroni).
 
-The control is the same attack with other people's records in the place of the synthetic rows: where it
-succeeds, hold-out and real rows differ by more than chance, and no success says anything.
+The control is the same attack with other people's records in the place of the synthetic rows: where its
+result is not that of a coin toss, hold-out and real rows differ by more than chance, and no success says
+anything.
 """
 
 from __future__ import annotations
@@ -81,13 +82,16 @@ def membership(people: People) -> Iterator[Outcome]:
     level = 1 - (1 - intervals.LEVEL) / len(tried)
     areas = {name: intervals.area(score[:m], score[m:]) for name, score in tried.items()}
     best = max(areas, key=areas.__getitem__)
-    control = max(intervals.area(score[:m], score[m:]) for score in fake.values())
+    controls = [intervals.area(score[:m], score[m:]) for score in fake.values()]
+    control = max(controls)
     guarantee = people.settings.guarantee
     ceiling = guarantee.area() if guarantee is not None and guarantee.holds else None
     method = f"Newcombe 2006, widened for {len(tried)} scores"
     known: dict[str, Any] = {"knowledge": KNOWLEDGE, "score": best}
-    low_control, high_control = intervals.area_ends(control, m, n, level=level)
-    known |= {"control interval": [low_control, high_control], "control holds": low_control <= 0.5}
+    known |= {
+        "control interval": list(intervals.area_ends(control, m, n, level=level)),
+        "control holds": all(_chance(each, m, n, len(fake)) for each in controls),
+    }
     yield AREA.found(
         areas[best],
         interval=Interval(*intervals.area_ends(areas[best], m, n, level=level), method=method),
@@ -97,6 +101,12 @@ def membership(people: People) -> Iterator[Outcome]:
     yield _among_outliers(people, tried, ceiling, known)
     for measure, rate in ((AT_1, 0.01), (AT_01, 0.001)):
         yield _steep(people, tried, measure, rate)
+
+
+def _chance(value: float, m: int, n: int, tries: int) -> bool:
+    """Whether an area may be one half, at a false alarm rate of one in a thousand over all tries."""
+    low, high = intervals.area_ends(value, m, n, level=1 - 0.001 / tries)
+    return low <= 0.5 <= high
 
 
 def scores(
