@@ -226,3 +226,10 @@ def test_an_evaluation_leaves_as_a_table_and_as_json(tmp_path):
 
 def test_the_same_call_gives_the_same_numbers():
     assert evaluate(BASE, FAR).outcomes == odd("disjoint").outcomes
+
+
+def test_progress_is_told():
+    said = []
+    sf.evaluate(BASE, BASE, families=["marginals"], progress=said.append)
+    assert said[0] == "reading the tables" and {"marginals.2", "marginals.nist"} <= set(said)
+    assert not [word for word in said if word.startswith("prediction")]
