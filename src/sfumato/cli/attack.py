@@ -80,6 +80,8 @@ def attack(
         What is public about the table: settles what each column is.
     output
         Also write an internal report here (.html).
+    seed
+        Fixes every draw: who is attacked, which rows train a model. Default: 0.
     """
     from sfumato.api import attack as run
     from sfumato.attacks.attack import contradictions

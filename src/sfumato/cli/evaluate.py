@@ -81,6 +81,8 @@ def evaluate(
         Whether to attack as well, where there are hold-out rows. sfumato attack does so at more length.
     model_rows
         At most so many rows of a table train a model or are told apart.
+    seed
+        Fixes every draw: who is attacked, which rows train a model. Default: 0.
     """
     from sfumato.api import evaluate as run
     from sfumato.evaluation.evaluation import FAMILIES
