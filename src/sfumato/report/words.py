@@ -34,7 +34,7 @@ def percent(share: float) -> str:
         return "0 %"
     if 0 < abs(value) < 0.01:
         return "below 0.01 %"
-    digits = 2 if abs(value) < 1 else 1 if abs(value) < 10 or 99 <= abs(value) < 100 else 0
+    digits = 2 if abs(value) < 0.995 else 1 if abs(value) < 9.95 or 99 <= abs(value) < 99.95 else 0
     return f"{value:.{digits}f} %"
 
 
