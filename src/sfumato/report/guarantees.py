@@ -35,7 +35,7 @@ def guarantee_card(model: Model) -> Card:
         note=f"Protected: {statement.unit}, {_relation(statement.neighbours)}. Epsilon bounds how much "
         "any one of them can change the odds of anything that comes out: by a factor of "
         f"{times(math.exp(min(statement.epsilon, 700)))} at "
-        f"most, except with a chance of about {statement.delta:.0e}. Smaller is safer." + leaks,
+        f"most, except with a chance of about {statement.delta:.0e}. Smaller is more private." + leaks,
         tone=tone,
     )  # fmt: skip
 
