@@ -188,7 +188,7 @@ class MethodOptions:
             "method": self.method,
             "unit": None if self.unit is None else (self.unit, self.at_most or 1),
             "neighbours": self.neighbours,
-            "options": _settings(self.set),
+            "options": settings_of(self.set),
             "accountant": self.accountant,
         }
 
@@ -217,7 +217,8 @@ def check_ledger(ledger: Path | None, dataset: str | None) -> None:
         raise UsageError("--dataset needs --ledger, the file in which its runs are charged")
 
 
-def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
+def settings_of(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Options of a method, written as KEY=VALUE."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

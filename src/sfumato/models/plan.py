@@ -172,7 +172,7 @@ def plan(
     recipe = make_recipe(method, options)
     if (check := getattr(recipe, "check_columns", None)) is not None:
         check([column.name for column in facts.columns if column.modelled])
-    job = _Job(
+    job = PlannedRun(
         schema=facts, stored=tuple(stored), recipe=recipe, rows=int(rows), delta=found_delta, unit=privacy,
         accountant=accountant_for(recipe, facts, stored, accountant_of(accountant)),
     )  # fmt: skip
@@ -193,7 +193,7 @@ def plan(
 
 
 @frozen(kw_only=True, slots=False)
-class _Job:
+class PlannedRun:
     """A run that is not going to happen."""
 
     schema: Schema
