@@ -14,8 +14,10 @@ __version__ = "0.1.0"
 
 _HOME = {
     "fit": "sfumato.api",
+    "attack": "sfumato.api",
     "generate": "sfumato.api",
     "plan": "sfumato.api",
+    "evaluate": "sfumato.api",
     "load": "sfumato.api",
     "verify": "sfumato.api",
     "assert_dp": "sfumato.api",
@@ -80,9 +82,11 @@ __all__ = [
     "TVAEGenerator",
     "__version__",
     "assert_dp",
+    "attack",
     "benchmark",
     "build_generator",
     "draft_schema",
+    "evaluate",
     "fit",
     "generate",
     "get_generator",
@@ -100,7 +104,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato.api import PrivacyWarning, assert_dp, fit, generate, load, methods, plan, verify
+    from sfumato.api import (
+        PrivacyWarning,
+        assert_dp,
+        attack,
+        evaluate,
+        fit,
+        generate,
+        load,
+        methods,
+        plan,
+        verify,
+    )
     from sfumato.discovery.draft import draft_schema
     from sfumato.errors import SfumatoError
     from sfumato.interface.accountant import PrivacyAccountant

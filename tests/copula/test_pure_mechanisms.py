@@ -10,11 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sfumato.domain.alphabet import CodeSymbols
 from sfumato.domain.codecs import codec_for
 from sfumato.domain.kinds.categorical import Categorical
 from sfumato.errors import Overdraft, UsageError
 from sfumato.privacy.cost import pure
 from sfumato.privacy.filter import Budget
+from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement
@@ -156,6 +158,44 @@ def test_a_pure_filter_admits_pure_questions_only_and_no_more_than_its_epsilon()
     assert curator.ledger.epsilon(0.0) <= 1.0
 
 
+def _draws(delta: float, *, sampler: str = "ds-roo", count: int = 1000, each: float = 0.01) -> Draws:
+    axes = tuple(CodeSymbols(codec) for codec in _codecs()[:1])
+    return Draws(axes=axes, sampler=sampler, epsilon=each, count=count, delta=delta)
+
+
+def test_beside_thresholds_delta_is_for_nothing_else() -> None:
+    """Twice the limit covers a replacement there, which draws at a delta and tables of noise would break."""
+    from sfumato.privacy.statement import bounds
+
+    curator = _curator(Budget(epsilon=9.0, delta=1e-6, accountant="pure", thresholds=True))
+    cost = _draws(1e-8, each=0.1).cost(PrivacyUnit())
+    assert cost.replace.epsilon > 2.1 * cost.add_remove.epsilon
+    for refused in (_draws(1e-8), _draws(0.0, sampler="laplace-clip", count=1)):
+        with pytest.raises(Overdraft):
+            curator.draw(refused, purpose="draws")
+    curator.draw(_draws(0.0, count=10), purpose="draws")
+    curator.categories(["a"], public_values=[[]], spend=1.0, delta=curator.filter.delta_left, purpose="texts")
+    curator.ledger.adaptive = True
+    stated = {
+        relation: bounds(curator.ledger, delta=1e-6, relation=relation)["pure"]
+        for relation in ("add-remove", "replace")
+    }
+    assert stated == {"add-remove": 9.0, "replace": 18.0}
+
+
+def test_without_thresholds_a_replacement_of_draws_is_two_steps() -> None:
+    from sfumato.privacy.statement import bounds
+
+    curator = _curator(Budget(epsilon=2.0, delta=1e-6, accountant="pure"))
+    curator.draw(_draws(1e-7), purpose="draws")
+    assert bounds(curator.ledger, delta=1e-6, relation="add-remove")["pure"] < 2.0
+    curator.ledger.adaptive = True
+    assert bounds(curator.ledger, delta=1e-6, relation="add-remove")["pure"] == 2.0
+    needed = (1 + math.exp(2.0)) * 1e-6
+    assert math.isinf(bounds(curator.ledger, delta=0.99 * needed, relation="replace")["pure"])
+    assert bounds(curator.ledger, delta=needed, relation="replace")["pure"] == 4.0
+
+
 def test_no_delta_means_no_thresholds() -> None:
     with pytest.raises(UsageError):
         Budget(epsilon=1.0, delta=0.0, accountant="pure", thresholds=True)
@@ -170,7 +210,7 @@ def test_pure_charges_count_in_every_accountant() -> None:
     curator = _curator(Budget(epsilon=12.0, delta=1e-6))
     curator.laplace([(_codecs()[0],)], spends=[1.0], purpose="counts")
     alone = bounds(curator.ledger, delta=1e-6, relation="add-remove")
-    assert set(alone) == {"gdp", "zcdp", "pld"}
+    assert set(alone) == {"gdp", "zcdp", "pld", "pure"} and alone["pure"] == 1.0
     assert all(epsilon > 0.99 for epsilon in alone.values())
     curator.total(spend=0.1)
     assert all(

@@ -77,6 +77,17 @@ def test_importing_it_loads_nothing_heavy() -> None:
     assert ran.stdout.strip() == "[]"
 
 
+def test_rows_of_the_model_are_evaluated_against_its_guarantee() -> None:
+    real, held = _table().head(200), _table().tail(200)
+    made, options = _fitted(), {"holdout": held, "families": ["marginals", "attacks"]}
+    drawn = made.evaluate(real, num_rows=150, **options)
+    assert drawn.facts["rows"]["synthetic"] == 150 and drawn["marginals.ks"].value is not None
+    own = made.evaluate(real, real, **options)
+    assert own["marginals.ks"].value == 0.0
+    assert drawn["attacks.membership"].facts["ceiling"] is not None
+    assert own["attacks.membership"].facts["ceiling"] is None
+
+
 def test_fit_sample_save_load(tmp_path: Path) -> None:
     made = _fitted()
     assert isinstance(made.sample(30), pd.DataFrame)

@@ -264,25 +264,20 @@ def test_the_bound_on_attacks_is_that_of_the_best_test_of_two_neighbours() -> No
     assert most_found(1000.0, 1e-9) == pytest.approx(1.0)
 
 
-def test_measures_of_an_evaluation_are_looked_up_by_name(monkeypatch) -> None:
-    from types import SimpleNamespace
+def test_measures_of_an_evaluation_are_looked_up_by_name() -> None:
+    from sfumato.sweeps.compare import check_metrics, lower_is_better
 
-    from sfumato.sweeps import compare as module
-
-    table, asked = _table(50), []
-
-    def evaluate(real, synthetic, *, holdout, families):
-        asked.append((real.height, holdout is None, families))
-        return {"prediction.tstr": SimpleNamespace(value=0.8), "marginals.ks": SimpleNamespace(value=None)}
-
-    known = {
-        "prediction.tstr": SimpleNamespace(direction="higher"),
-        "marginals.ks": SimpleNamespace(direction="lower"),
-    }
-    monkeypatch.setattr(module, "_measures", lambda: known)
-    monkeypatch.setattr(sf, "evaluate", evaluate, raising=False)
-    module.check_metrics(["prediction.tstr", "tvd1"])
-    found = compare(table, table, None, metrics=["prediction.tstr", "tvd1", "marginals.ks"])
-    assert found == {"prediction.tstr": 0.8, "tvd1": 0.0, "marginals.ks": None}
-    assert asked == [(50, True, ["marginals", "prediction"])]
-    assert not module.lower_is_better("prediction.tstr")
+    table, names = _table(200), ["tvd1", "marginals.ks", "marginals.ks_complement", "attacks.exact_copies"]
+    check_metrics(names)
+    same = compare(table, table, None, metrics=names)
+    assert same == {**dict.fromkeys(names[:2], 0.0), "marginals.ks_complement": 1.0, names[3]: None}
+    held = compare(table.head(100), table.head(100), table.tail(100), metrics=names[3:])
+    assert (
+        held[names[3]]
+        == sf.evaluate(table.head(100), table.head(100), holdout=table.tail(100), families=["attacks"])[
+            names[3]
+        ].value
+    )
+    assert [lower_is_better(name) for name in names] == [True, True, False, True]
+    with pytest.raises(UsageError, match=r"no metric 'marginals\.kz'.*"):
+        check_metrics(["tvd1", "marginals.kz"])

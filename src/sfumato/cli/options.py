@@ -137,13 +137,13 @@ class ReadOptions(WriteOptions):
             decimal=self.decimal,
             null=tuple(self.null),
             header=header,
-            names=None if self.names is None else _names(self.names),
+            names=None if self.names is None else names_of(self.names),
             trim=self.trim,
             bad_rows=self.bad_rows,
         )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names_of(text: str) -> tuple[str, ...]:
     """Names between commas; a name that holds one stands in double quotes, as in a CSV header."""
     import csv
 
@@ -192,7 +192,7 @@ class MethodOptions:
             "method": self.method,
             "unit": None if self.unit is None else (self.unit, self.at_most or 1),
             "neighbours": self.neighbours,
-            "options": _settings(self.set),
+            "options": settings_of(self.set),
             "accountant": self.accountant,
         }
 
@@ -225,7 +225,7 @@ class PrivacyOptions(MethodOptions):
 
     def settings(self, epsilon: float | None) -> dict[str, Any]:
         """Options of the method, with what --epochs and --ecdf-epsilon say."""
-        found = _settings(self.set)
+        found = settings_of(self.set)
         total = self.total(epsilon)
         more: dict[str, tuple[str, Any]] = {}
         if self.epochs is not None:
@@ -267,7 +267,7 @@ def set_options(
     from sfumato.synthesizers.recipe import synthesizers
 
     known = {name: {each.name for each in attrs.fields(synthesizers[name])} for name in methods}
-    wanted = {**_settings(texts), **more}
+    wanted = {**settings_of(texts), **more}
     for name in wanted:
         if not any(name in options for options in known.values()):
             raise UsageError(
@@ -281,11 +281,25 @@ def set_options(
 
 def table_of(table: Path | None, data: Path | None, command: str) -> Path:
     """The private table, as TABLE or as --data; UsageError unless it is given once."""
-    if table is not None and data is not None:
-        raise UsageError("the private table is given twice: as TABLE and with --data")
-    found = table or data
+    return once(table, data, "the private table", places=("TABLE", "--data"), command=command)
+
+
+def model_of(model: Path | None, other: Path | None, command: str) -> Path:
+    """The model file, as MODEL or as --model; UsageError unless it is given once."""
+    return once(model, other, "the model file", places=("MODEL", "--model"), command=command)
+
+
+def once(
+    place: Path | None, option: Path | None, what: str, *, places: tuple[str, str], command: str
+) -> Path:
+    """A file that can be given in its place or by an option; UsageError unless it is given once."""
+    if place is not None and option is not None:
+        raise UsageError(f"{what} is given twice: as {places[0]} and with {places[1]}")
+    found = place or option
     if found is None:
-        raise UsageError(f"sfumato {command} needs TABLE (or --data)", mend=f"see sfumato {command} --help")
+        raise UsageError(
+            f"sfumato {command} needs {places[0]} (or {places[1]})", mend=f"see sfumato {command} --help"
+        )
     return found
 
 
@@ -296,16 +310,6 @@ def output_of(output: Path | None, command: str) -> Path:
     return output
 
 
-def model_of(model: Path | None, other: Path | None, command: str) -> Path:
-    """The model file, as MODEL or as --model; UsageError unless it is given once."""
-    if model is not None and other is not None:
-        raise UsageError("the model file is given twice: as MODEL and with --model")
-    found = model or other
-    if found is None:
-        raise UsageError(f"sfumato {command} needs MODEL (or --model)", mend=f"see sfumato {command} --help")
-    return found
-
-
 def check_ledger(ledger: Path | None, dataset: str | None) -> None:
     """UsageError when one of the two is given without the other."""
     if ledger is not None and dataset is None:
@@ -314,7 +318,8 @@ def check_ledger(ledger: Path | None, dataset: str | None) -> None:
         raise UsageError("--dataset needs --ledger, the file in which its runs are charged")
 
 
-def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
+def settings_of(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Options of a method, written as KEY=VALUE."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -16,6 +16,7 @@ from sfumato.interface.generators import build_generator
 from sfumato.interface.mechanisms import NoPrivacy, PrivacyMechanism
 
 if TYPE_CHECKING:
+    from sfumato.evaluation.evaluation import Evaluation
     from sfumato.models.model import Model
     from sfumato.models.verify import Verification
     from sfumato.synthesizers.recipe import Recipe
@@ -112,18 +113,19 @@ class PrivacyPreservingSynthesizer:
 
     def evaluate(
         self, real: Any, synthetic: Any = None, *, num_rows: int | None = None, **options: Any
-    ) -> Any:
+    ) -> Evaluation:
         """Compare synthetic rows with `real` ones, which costs no budget because the result is for the
-        curator alone: it is computed from private rows and is not private. Options are those of
-        `sfumato.evaluate`.
-        """
-        import sfumato
+        curator alone: it is computed from private rows and is not private.
 
-        compare = getattr(sfumato, "evaluate", None)
-        if compare is None:
-            raise UsageError("this installation has no sfumato.evaluate")
-        rows = self.sample(num_rows or self.model.rows) if synthetic is None else synthetic
-        return compare(real, rows, **options)
+        synthetic: default `num_rows` fresh rows (default: as many as the table has, up to noise), held
+        against the guarantee of this model. Options are those of `sfumato.evaluate`.
+        """
+        from sfumato.api import evaluate
+
+        if synthetic is None:
+            synthetic = self.sample(num_rows or self.model.rows)
+            options = {"model": self.model, **options}
+        return evaluate(real, synthetic, **options)
 
     def assert_dp(self, declared: float | None = None, *, tolerance: float = 0.0) -> Verification:
         """Verify the model, and that the whole run keeps to `declared` (default: what was asked for);

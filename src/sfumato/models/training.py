@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import frozen
 
+from sfumato.discovery.discover import planned_shares
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.identifier import Id
 from sfumato.domain.kinds.real import Float
@@ -31,7 +32,7 @@ from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
-from sfumato.synthesizers.recipe import Recipe, synthesizers
+from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
 from sfumato.tables.dialect import CsvDialect
 
@@ -76,7 +77,7 @@ class Job:
                 f"epsilon = {self.budget.epsilon:g} is large: there, known attacks can tell individual "
                 "records from the output. Values up to 1 are strong; few releases go beyond 10."
             )
-        if self.budget.epsilon > NOISELESS:
+        if self.budget.effective_epsilon < self.budget.epsilon:
             found.append(
                 f"noise is calibrated to epsilon = {NOISELESS:g}: beyond it there is nothing left to gain"
             )
@@ -116,7 +117,7 @@ def prepare(
     recipe = make_recipe(method, plain_options(options))
     epsilon = epsilon_for(recipe, epsilon)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
-    chosen = accountant_for(recipe, accountant)
+    chosen = accountant_of(recipe, accountant)
     if chosen == "pure" and delta is not None and plain(delta) == 0:
         found_delta = 0.0
     else:
@@ -139,7 +140,7 @@ def prepare(
     facts = with_unit(facts, stored, privacy_unit, private.label)
     _check_output(facts, stored)
     decimal = dialect.decimal if dialect else "."
-    facts = _with_decimal_mark(facts, stored, decimal)
+    facts = with_decimal_mark(facts, stored, decimal)
     if rows is not None:
         check_key_spaces(facts, rows)
     if (check := getattr(recipe, "check_columns", None)) is not None:
@@ -147,15 +148,18 @@ def prepare(
     if (check := getattr(recipe, "check_facts", None)) is not None:
         check(facts, stored)
     budget = budget_of(
+        recipe,
         facts,
         epsilon=epsilon,
         delta=found_delta,
-        accountant=chosen,
+        accountant=accountant_for(recipe, facts, stored, chosen),
         unit=privacy_unit,
         undeclared=len(facts.columns) < len(stored),
     )
     if prior is not None:
         check_prior(prior, budget, privacy_unit)
+    if dialect is not None and dialect.bad_rows == "drop":
+        _check_kept(recipe, privacy_unit)
     return Job(
         table=private,
         recipe=recipe,
@@ -187,26 +191,41 @@ def epsilon_for(recipe: Recipe, epsilon: float | None) -> float:
     return NOISELESS
 
 
-def accountant_for(recipe: Recipe, accountant: str) -> Accountant:
-    """The accountant of a run: that of the caller, or sums of epsilon for a method with a pure guarantee."""
-    found = accountant_of(accountant)
+def accountant_of(recipe: Recipe, name: str) -> Accountant:
+    """The accountant of that name, or sums of epsilon for a method with a pure guarantee; or UsageError."""
+    if name not in ("gdp", "zcdp"):
+        raise UsageError(f"there is no accountant {name!r}", mend="known: gdp, zcdp")
     if recipe.guarantee != "epsilon":
-        return found
-    if found != "gdp":
+        return "gdp" if name == "gdp" else "zcdp"
+    if name != "gdp":
         raise UsageError(
             f"method {recipe.name!r} adds up epsilon itself, so no accountant can be chosen for it"
         )
     return "pure"
 
 
-def accountant_of(name: str) -> Accountant:
-    """The accountant of that name, or UsageError."""
-    if name not in ("gdp", "zcdp"):
-        raise UsageError(f"there is no accountant {name!r}", mend="known: gdp, zcdp")
-    return "gdp" if name == "gdp" else "zcdp"
+def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], asked: Accountant) -> Accountant:
+    """The accountant of a run. A method that releases single records has an epsilon a record; where nothing
+    else is asked, adding up epsilons and composing draws by their own pair is the better account.
+    """
+    alone = isinstance(recipe, Releases) and schema.bought is None and not planned_shares(schema, stored)
+    return "pure" if alone and asked == "gdp" else asked
+
+
+def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
+    """UsageError where a method takes the number of rows as public, and what rows hold decides whether they
+    count.
+    """
+    public = isinstance(recipe, Releases) and recipe.needs_public_rows
+    if public and unit.neighbours == "replace" and unit.column is None:
+        raise UsageError(
+            f"under replace {recipe.name} takes the number of rows as public, which dropping rows rules out",
+            mend="leave out --bad-rows drop, or ask for --neighbours add-remove",
+        )
 
 
 def budget_of(
+    recipe: Recipe,
     schema: Schema,
     *,
     epsilon: float,
@@ -218,7 +237,7 @@ def budget_of(
     """What may be spent, with what thresholds and an earlier purchase set aside."""
     prior = price_of_schema(schema, unit)
     thresholds = undeclared or any(getattr(column, "open_set", False) for column in schema.columns)
-    if accountant == "pure" and not thresholds:
+    if recipe.guarantee == "epsilon" and not thresholds:
         delta = 0.0
     elif accountant == "pure" and delta == 0:
         raise UsageError(
@@ -310,7 +329,7 @@ def with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, lab
     return attrs.evolve(schema, columns=tuple(columns))
 
 
-def _with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
+def with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
     """The schema with the decimal mark of the text file where a column states none of its own."""
     texts = {column.name for column in stored if column.storage == "untyped"}
     if mark == "." or not texts:

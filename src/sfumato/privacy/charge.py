@@ -40,13 +40,9 @@ class Charge:
         """The charge of a run with `budget`, of which `paid` is on the ledger already."""
         spend, delta, epsilon = budget.spend, budget.delta, budget.epsilon
         if budget.accountant == "pure":
-            return cls(
-                epsilon=epsilon,
-                delta=delta,
-                delta_outside=delta,
-                mu2=gdp.mu_of_pure(epsilon) ** 2,
-                rho=epsilon**2 / 2,
-            )
+            # (epsilon, delta)-DP is epsilon-DP but for delta (Dong, Roth, Su 2022, equation 5).
+            mu2 = gdp.mu_of_pure(min(epsilon, 700.0)) ** 2
+            return cls(epsilon=epsilon, delta=delta, delta_outside=delta, mu2=mu2, rho=mu2 / 2)
         gaussian = budget.accountant == "gdp"
         if paid is not None:
             spend, delta = spend - (paid.mu2 if gaussian else 2 * paid.rho), delta - paid.delta
@@ -69,8 +65,8 @@ def composed(runs: Runs, delta: float) -> float:
     if not runs:
         return 0.0
     rest = delta - sum(run["delta_outside"] for run in runs)
-    basic = sum(run["epsilon"] for run in runs)
-    bounds = [basic] if sum(run["delta"] for run in runs) <= delta else []
+    plain = sum(run["epsilon"] for run in runs)
+    bounds = [plain] if sum(run["delta"] for run in runs) <= delta else []
     if 0 < rest < 1:
         bounds.append(zcdp.epsilon(sum(run["rho"] for run in runs), rest))
         if all(run["mu2"] is not None for run in runs):

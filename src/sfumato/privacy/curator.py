@@ -23,12 +23,14 @@ from sfumato.privacy.exact_laplace import LARGEST as LARGEST_LAPLACE
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
+from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.mechanisms.exact import Exact
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
 from sfumato.privacy.mechanisms.score_products import ScoreProducts
@@ -57,6 +59,10 @@ class Countable(Protocol):
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts: ...
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]: ...
+
 
 class _Remembering:
     """Rows with a memory for private intermediate results."""
@@ -67,6 +73,13 @@ class _Remembering:
         self.pair_tables = rows.pair_tables
         self.product_sums = rows.product_sums
         self.value_counts = rows.value_counts
+        self._rows = rows
+
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
+        return self._rows.records(encoders, places)
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        return self._rows.cells(encoders)
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         if key not in self._memo:
@@ -331,6 +344,14 @@ class Curator:
         mechanism = Quantile(encoder=encoder, first=first, quantile=quantile, rate=rate)
         return int(self.release(mechanism, purpose=purpose).arrays[0][0])
 
+    def public_rows(self) -> int:
+        """The exact number of rows, where exchanging units cannot change it; an infinite charge elsewhere."""
+        return int(self.release(PublicRows(), purpose="public row count").arrays[0][0])
+
+    def draw(self, draws: Draws, *, purpose: str) -> Counts:
+        """Records over the alphabets of `draws`, one line each."""
+        return self.release(draws, purpose=purpose).arrays[0]
+
     def remark(self, text: str) -> None:
         """Something the user should know, made of released numbers and public facts alone."""
         self.remarks.append(text)
@@ -398,4 +419,10 @@ class _NoRows:
         raise AssertionError("a replay has no rows")
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
+        raise AssertionError("a replay has no rows")
+
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
+        raise AssertionError("a replay has no rows")
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
         raise AssertionError("a replay has no rows")

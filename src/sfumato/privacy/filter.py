@@ -5,9 +5,9 @@ parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is fr
 Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
 likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it.
 
-The filter of pure methods adds up epsilon itself (Rogers, Roth, Ullman, Vadhan 2016, section 3: plain sums
-stay valid for adaptively chosen parameters). It admits nothing but pure mechanisms, so that no delta is
-needed to convert the sum; delta is what thresholds take, and 0 without them.
+Where every mechanism has an epsilon of its own, the pure filter adds up epsilons, and the deltas of
+thresholds and of draws; plain sums stay valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman,
+Vadhan 2016, section 3). It admits nothing else, so that no delta is needed to convert the sum.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ times the distance of the noise tables to the ideal law is still far below any d
 WIDEST = 2.0**28
 """Largest noise scale, in records, of one question that takes the whole budget. Samplers reach 2**45, so that
 questions may have a share of 2**-34."""
-PURE = ("pure", "bounded-range")
-"""Shapes of prices whose `epsilon` bounds log-probability ratios."""
 DISTANCE_AT_MOST = 2.0**-200
 """Total variation distance of all noise of a run to the ideal law; the tables are far below it."""
 
@@ -65,6 +63,10 @@ def check_delta(delta: Any) -> float:
     return delta
 
 
+def _number(delta: Any) -> float:
+    return real(delta, "delta")
+
+
 @frozen(kw_only=True)
 class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
@@ -74,7 +76,7 @@ class Budget:
     """
 
     epsilon: float = field(converter=check_epsilon)
-    delta: float = field(converter=float)
+    delta: float = field(converter=_number)
     """0 for pure runs without thresholds only."""
     accountant: Accountant = "gdp"
     thresholds: bool = False
@@ -96,28 +98,39 @@ class Budget:
 
     @property
     def effective_epsilon(self) -> float:
-        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained."""
+        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained from noise
+        on counts. What the pure filter adds up is exact at any size.
+        """
+        if self.accountant == "pure":
+            return self.epsilon
         return min(self.epsilon, NOISELESS)
 
     @property
     def threshold_delta(self) -> float:
-        """Delta set aside for partition selection."""
-        share = PURE_THRESHOLD_SHARE if self.accountant == "pure" else THRESHOLD_SHARE
-        return (share * self.delta if self.thresholds else 0.0) + self.prior_delta
+        """Delta set aside for partition selection; in a pure run without it, all that mechanisms may use."""
+        if self.accountant == "pure":
+            return self.delta * (PURE_THRESHOLD_SHARE if self.thresholds else 1 - NUMERIC_SHARE)
+        return (THRESHOLD_SHARE * self.delta if self.thresholds else 0.0) + self.prior_delta
 
     @property
     def conversion_delta(self) -> float:
-        """Delta left for turning the composed cost into epsilon; a sum of pure costs needs none."""
+        """Delta left for turning the composed cost into epsilon; sums of epsilons need none."""
         if self.accountant == "pure":
             return 0.0
         return self.delta * (1 - NUMERIC_SHARE) - self.threshold_delta
 
     @property
+    def exact(self) -> bool:
+        """Whether epsilons are added up and nothing but thresholds may take delta: no table of noise, and no
+        draw at a delta.
+        """
+        return self.accountant == "pure" and (self.thresholds or self.delta == 0)
+
+    @property
     def spend(self) -> float:
         """The total that mechanisms may spend."""
         if self.accountant == "pure":
-            # So that a sum that was rounded up is at most what was asked.
-            return self.effective_epsilon / ROUNDING**2
+            return self.effective_epsilon / ROUNDING
         if self.accountant == "gdp":
             return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
         return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
@@ -125,7 +138,11 @@ class Budget:
 
 def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
     """UsageError when the noise that `unit` needs at this budget is beyond what a run can divide and draw."""
-    if unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2:
+    if budget.accountant == "pure":
+        beyond = unit.table_l1(unit.neighbours) > budget.spend * WIDEST
+    else:
+        beyond = unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2
+    if beyond:
         raise UsageError(
             f"epsilon = {budget.epsilon:g} is too small where up to {unit.at_most} rows of a person are kept",
             mend="keep fewer rows of each person, or ask for a larger epsilon",
@@ -153,9 +170,15 @@ class PrivacyFilter:
         """What can never be exceeded, whatever is asked."""
         return Limit(
             accountant=self.budget.accountant,
-            spend=self.limit * ROUNDING,
+            spend=self.most,
             delta=self.budget.threshold_delta * ROUNDING,
+            exact=self.budget.exact,
         )
+
+    @property
+    def most(self) -> float:
+        """The limit, with room for the rounding of sums. Of epsilons there is room below what was asked."""
+        return self.budget.effective_epsilon if self.is_pure else self.limit * ROUNDING
 
     @property
     def left(self) -> float:
@@ -170,7 +193,7 @@ class PrivacyFilter:
     def price(self, price: Price) -> float:
         """Spend of a price in this filter's currency; infinite where it has none."""
         if self.budget.accountant == "pure":
-            return price.epsilon if price.shape in PURE else math.inf
+            return price.own
         return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
 
     def selection_epsilon(self, spend: float) -> float:
@@ -193,10 +216,11 @@ class PrivacyFilter:
         distance = self.distance + cost.distance
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
-            spent <= self.limit * ROUNDING
+            spent <= self.most
             and delta <= self.budget.threshold_delta * ROUNDING
             and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
+            and not (self.budget.exact and (distance or (price.shape == "draws" and price.delta)))
         ):
             raise Overdraft(
                 f"a mechanism asks for {self.price(price):.3g} of the privacy budget, {self.left:.3g} is left"
@@ -205,7 +229,7 @@ class PrivacyFilter:
 
     @property
     def is_pure(self) -> bool:
-        """Whether epsilon itself is added up, so that nothing but pure mechanisms is admitted."""
+        """Whether epsilons are added up, so that nothing is admitted but what has one of its own."""
         return self.budget.accountant == "pure"
 
 

@@ -59,9 +59,11 @@ class Limit:
 
     accountant: str
     spend: float
-    """Σ mu² (gdp) or 2 Σ rho (zcdp), under the relation of the unit."""
+    """Σ mu² (gdp), 2 Σ rho (zcdp) or Σ epsilon (pure), under the relation of the unit."""
     delta: float
-    """Delta that thresholds may take."""
+    """Delta that thresholds may take, or draws."""
+    exact: bool = False
+    """Whether, where epsilons are added up, noise must be exact and thresholds alone take delta."""
 
 
 @define
@@ -141,12 +143,15 @@ def total(entries: Iterable[Entry], relation: str) -> Price:
 
 def _price_state(price: Price) -> dict[str, Any]:
     numbers = {"mu2": price.mu2, "rho": price.rho, "delta": price.delta, "epsilon": price.epsilon}
-    return {"shape": price.shape, **{k: "infinity" if math.isinf(v) else v for k, v in numbers.items()}}
+    state = {"shape": price.shape, **{k: "infinity" if math.isinf(v) else v for k, v in numbers.items()}}
+    if price.shape == "draws":
+        state |= {"count": price.count, "each": price.each, "mass": price.mass}
+    return state
 
 
 def _price_of(state: dict[str, Any]) -> Price:
-    numbers = {k: float(v) for k, v in state.items() if k != "shape"}
-    return Price(shape=state["shape"], **numbers)
+    numbers = {k: float(v) for k, v in state.items() if k not in ("shape", "count")}
+    return Price(shape=state["shape"], count=int(state.get("count", 0)), **numbers)
 
 
 def _cost_state(cost: Cost) -> dict[str, Any]:

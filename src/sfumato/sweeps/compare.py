@@ -2,8 +2,8 @@
 
 Three measures of its own, so that a sweep needs nothing else: `tvd1` and `tvd2`, the mean total variation
 distance over the marginals of one and of two columns, and `membership_auc`, how well nearness to synthetic
-rows tells the rows that were fitted from rows that were held out. Any other name is looked up in
-`sfumato.evaluation`.
+rows tells the rows that were fitted from rows that were held out. Any other name is looked up among the
+measures of `sfumato.evaluate`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sfumato.errors import UsageError
 if TYPE_CHECKING:
     import polars as pl
 
+    from sfumato.evaluation.outcome import Measure
+
 Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -31,8 +33,6 @@ PAIRS = 300
 """Pairs of columns that are compared, spread evenly over all."""
 PERSONS = 800
 """Rows on either side of a membership test; synthetic rows that are looked at are three times as many."""
-ATTACKS = "attacks."
-"""Names of measures that start so are those of attacks, which need hold-out rows."""
 OWN = {"tvd1": True, "tvd2": True, "membership_auc": True}
 """Measures of this module; whether lower is better."""
 DEFAULT = ("tvd2", "tvd1", "membership_auc")
@@ -62,13 +62,12 @@ def lower_is_better(metric: str) -> bool:
     """Whether lower values of a metric are better."""
     if metric in OWN:
         return OWN[metric]
-    measure = _measures().get(metric)
-    return measure is not None and getattr(measure, "direction", "lower") != "higher"
+    return _measures()[metric].direction != "higher"
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
     """UsageError, with those there are, for a metric that nobody knows."""
-    unknown = [name for name in metrics if name not in OWN and not name.startswith(ATTACKS)]
+    unknown = [name for name in metrics if name not in OWN]
     if not metrics:
         raise UsageError("a sweep needs a metric", mend=f"known here: {', '.join(OWN)}")
     known = _measures() if unknown else {}
@@ -78,31 +77,24 @@ def check_metrics(metrics: Sequence[str]) -> None:
             raise UsageError(f"there is no metric {name!r}", mend=f"known: {listed}")
 
 
-def _measures() -> dict[str, Any]:
-    """Measures of `sfumato.evaluation` by name, where it is there."""
-    try:
-        from sfumato.evaluation.metric import metrics as registry  # pyrefly: ignore[missing-import]
-    except ImportError:
-        return {}
-    found = {}
-    for name in registry:
-        for measure in getattr(registry[name], "measures", ()):
-            found[measure.name] = measure
-    return found
+def _measures() -> dict[str, Measure]:
+    """Measures of `sfumato.evaluation` and `sfumato.attacks` by name."""
+    from sfumato.attacks.attack import attacks
+    from sfumato.evaluation.metric import metrics
+
+    groups = [*(metrics[name] for name in metrics), *(attacks[name] for name in attacks)]
+    return {measure.name: measure for group in groups for measure in group.measures}
 
 
 def _evaluated(
     real: pl.DataFrame, synthetic: pl.DataFrame, holdout: pl.DataFrame | None, names: Sequence[str]
 ) -> dict[str, float | None]:
-    import sfumato
+    from sfumato.api import evaluate
 
-    families = sorted({name.partition(".")[0] for name in names})
-    result = sfumato.evaluate(real, synthetic, holdout=holdout, families=families)
-    values: dict[str, float | None] = {}
-    for name in names:
-        value = result[name].value if name in result else None
-        values[name] = None if value is None or not np.isfinite(value) else float(value)
-    return values
+    measures = _measures()
+    families = sorted({measures[name].family for name in names})
+    result = evaluate(real, synthetic, holdout=holdout, families=families)
+    return {name: result[name].value if name in result else None for name in names}
 
 
 class _Coded:

@@ -37,6 +37,14 @@ class Rows(Protocol):
         each column with itself."""
         ...
 
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
+        """Codes of the rows at some places, one line each; 0 at places beyond the last row."""
+        ...
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        """Combinations of codes that occur, one line each, and how often."""
+        ...
+
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         """A private intermediate result that several mechanisms use, computed once."""
         ...
