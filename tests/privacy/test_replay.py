@@ -86,11 +86,9 @@ def test_more_random_neighbours(method):
 
 
 def replay_random(drawn, method):
-    recipe, options = synthesizers[method], dict(drawn.options)
-    if recipe.guarantee == "epsilon":  # it has an accountant of its own
+    options = dict(drawn.options)
+    if synthesizers[method].guarantee == "epsilon":  # it has an accountant of its own
         del options["accountant"]
-    if getattr(recipe, "needs_public_rows", False) and drawn.relation == "add-remove":
-        options["neighbours"] = "add-remove"  # under replace the exact number of rows may be used
     record_replay(drawn.table, drawn.neighbour, relation=drawn.relation, method=method, **options)
 
 
