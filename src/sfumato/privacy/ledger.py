@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import attrs
 from attrs import define, field, frozen
 
 from sfumato.errors import ModelFormatError
@@ -62,6 +61,20 @@ class Limit:
     """Σ mu² (gdp) or 2 Σ rho (zcdp), under the relation of the unit."""
     delta: float
     """Delta that thresholds may take."""
+    parts: tuple[tuple[str, float, float], ...] = field(
+        default=(), converter=lambda parts: tuple((str(n), float(p), float(s)) for n, p, s in parts)
+    )
+    """Disjoint parts of the rows: name, probability that a row falls into it, spend that its rows may see
+    (with what reads all rows). `spend` is the largest of them."""
+    common: float = 0.0
+    """Spend of what reads all rows, where there are parts: nothing else of the kind may follow."""
+
+    def state(self) -> dict[str, Any]:
+        """JSON-able form."""
+        facts: dict[str, Any] = {"accountant": self.accountant, "spend": self.spend, "delta": self.delta}
+        if self.parts:
+            facts |= {"parts": [list(part) for part in self.parts], "common": self.common}
+        return facts
 
 
 @define
@@ -100,7 +113,7 @@ class Ledger:
         return {
             "unit": self.unit,
             "adaptive": self.adaptive,
-            "limit": None if self.limit is None else attrs.asdict(self.limit),
+            "limit": None if self.limit is None else self.limit.state(),
             "entries": [entry.state() for entry in self.entries],
         }
 
@@ -128,11 +141,23 @@ class Ledger:
 
 
 def total(entries: Iterable[Entry], relation: str) -> Price:
-    """Sum of all prices under `relation`."""
-    prices = [entry.cost.under(relation) for entry in entries]
-    revealed = any(price.shape == "revealed" for price in prices)
+    """Sum of all prices under `relation`; of disjoint parts of the rows the dearest counts."""
+    entries = list(entries)
+    parts = {entry.cost.part for entry in entries} - {""}
+    sums = [total_in(entries, relation, part) for part in sorted(parts) or [""]]
     return Price(
-        shape="revealed" if revealed else "gaussian",
+        shape="revealed" if any(each.shape == "revealed" for each in sums) else "gaussian",
+        mu2=max(each.mu2 for each in sums),
+        rho=max(each.rho for each in sums),
+        delta=sum(entry.cost.under(relation).delta for entry in entries),
+    )
+
+
+def total_in(entries: Iterable[Entry], relation: str, part: str) -> Price:
+    """Sum of what the rows of one part see: charges for that part, and those for all rows."""
+    prices = [entry.cost.under(relation) for entry in entries if entry.cost.part in ("", part)]
+    return Price(
+        shape="revealed" if any(price.shape == "revealed" for price in prices) else "gaussian",
         mu2=sum(price.mu2 for price in prices),
         rho=sum(price.rho for price in prices),
         delta=sum(price.delta for price in prices),
@@ -155,6 +180,7 @@ def _cost_state(cost: Cost) -> dict[str, Any]:
         "replace": _price_state(cost.replace),
         "draws": cost.draws,
         "distance": cost.distance,
+        **({"part": cost.part} if cost.part else {}),
     }
 
 
@@ -164,4 +190,5 @@ def _cost_of(state: dict[str, Any]) -> Cost:
         replace=_price_of(state["replace"]),
         draws=int(state["draws"]),
         distance=float(state["distance"]),
+        part=str(state.get("part", "")),
     )

@@ -23,8 +23,10 @@ from typing import Any
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
+from sfumato.privacy.cost import Cost, Price
+from sfumato.privacy.division import mixture_epsilon
 from sfumato.privacy.filter import DISTANCE_AT_MOST, numeric_delta
-from sfumato.privacy.ledger import Ledger, total
+from sfumato.privacy.ledger import Ledger, Limit, total, total_in
 from sfumato.privacy.unit import RELATIONS, Relation
 
 DEFAULT_DELTA = 1e-9
@@ -47,6 +49,8 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
     distance = sum(entry.cost.distance for entry in ledger)
+    if ledger.limit is not None and ledger.limit.parts:
+        return _of_parts(ledger, price, delta=delta, relation=relation, distance=distance)
 
     def settle(convert: Any) -> float:
         return _settled(convert, delta - price.delta, distance)
@@ -72,12 +76,86 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
+    if wider and not all(_wider_is_enough(entry.cost) for entry in ledger):
+        return {
+            limit.accountant: _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
+        }
     spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
-    if limit.accountant == "gdp":
-        found = _settled(lambda rest: gdp.epsilon(math.sqrt(spend), rest), delta - outside, DISTANCE_AT_MOST)
-    else:
-        found = _settled(lambda rest: zcdp.epsilon(spend / 2, rest), delta - outside, DISTANCE_AT_MOST)
+
+    def convert(spend: float, rest: float) -> float:
+        return (
+            gdp.epsilon(math.sqrt(spend), rest)
+            if limit.accountant == "gdp"
+            else zcdp.epsilon(spend / 2, rest)
+        )
+
+    def of_parts(rest: float) -> float:
+        pairs = [(share, convert(held, rest)) for _, share, held in limit.parts]
+        return mixture_epsilon([*pairs, (_outside_parts(limit), convert(limit.common, rest))])
+
+    mixed = bool(limit.parts) and relation == "add-remove"
+    found = _settled(
+        of_parts if mixed else lambda rest: convert(spend, rest), delta - outside, DISTANCE_AT_MOST
+    )
     return {limit.accountant: found}
+
+
+def _wider_is_enough(cost: Cost) -> bool:
+    """Whether a price under replace is within four times mu² and rho and twice delta of that under
+    add-remove.
+    """
+    one, other, slack = cost.add_remove, cost.replace, 1 + 1e-9
+    return (
+        other.mu2 <= 4 * one.mu2 * slack
+        and other.rho <= 4 * one.rho * slack
+        and other.delta <= 2 * one.delta * slack
+    )
+
+
+def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
+    """Epsilon for replacing a unit, which is removing one and adding another: (2e, (1 + exp(e)) d) where
+    either is (e, d).
+    """
+    part = delta / 2
+    for _ in range(60):
+        epsilon = min(at(part).values())
+        if math.isinf(epsilon):
+            return math.inf
+        if part * (1 + math.exp(min(epsilon, 700.0))) <= delta:
+            return 2 * epsilon
+        part = min(0.5 * part, delta / (1 + math.exp(min(epsilon, 700.0))))
+    return math.inf
+
+
+def _outside_parts(limit: Limit) -> float:
+    return max(0.0, 1 - sum(share for _, share, _ in limit.parts))
+
+
+def _of_parts(
+    ledger: Ledger, price: Price, *, delta: float, relation: Relation, distance: float
+) -> dict[str, float]:
+    """Disjoint parts of the rows: their mixture under add-remove, the dearest part under replace."""
+    limit, entries = ledger.limit, list(ledger)
+    if limit is None or relation == "replace":
+        both = {
+            "gdp": lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest),
+            "zcdp": lambda rest: zcdp.epsilon(price.rho, rest),
+        }
+        return {name: _settled(convert, delta - price.delta, distance) for name, convert in both.items()}
+    sums = [(share, total_in(entries, relation, name)) for name, share, _ in limit.parts]
+    sums.append((_outside_parts(limit), total_in(entries, relation, "")))
+
+    def settle(convert: Callable[[Price, float], float]) -> float:
+        return _settled(
+            lambda rest: mixture_epsilon([(share, convert(held, rest)) for share, held in sums]),
+            delta - price.delta,
+            distance,
+        )
+
+    return {
+        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(held.mu2), rest)),
+        "zcdp": settle(lambda held, rest: zcdp.epsilon(held.rho, rest)),
+    }
 
 
 def _settled(convert: Callable[[float], float], delta: float, distance: float) -> float:

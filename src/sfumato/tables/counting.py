@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,22 @@ from sfumato.tables.source import Source
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.tables.limit import RowLimiter
 
 Counts = npt.NDArray[np.int64]
 Clique = tuple[Encoder, ...]
+
+
+class Limiter(Protocol):
+    """Which rows of a source count: the same ones in every pass."""
+
+    @property
+    def source(self) -> Any: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def mask(self, start: int, stop: int) -> pl.Series: ...
+
 
 TABLE_BYTES = 1 << 29
 _GRAM_ROWS = 1 << 13
@@ -47,7 +59,7 @@ class BlockCounter:
         source: Source,
         *,
         keep_bytes: int = 256 << 20,
-        limiter: RowLimiter | None = None,
+        limiter: Limiter | None = None,
         table_bytes: int = TABLE_BYTES,
     ) -> None:
         if limiter is not None and limiter.source is not source:
@@ -119,6 +131,17 @@ class BlockCounter:
                 for name, counts in found.items():
                     counts.add(block.get_column(name))
         return [found[name].result() for name in columns]
+
+    def records(self, encoders: Sequence[Encoder]) -> npt.NDArray[np.integer[Any]]:
+        """The codes of every row: one row a record, one column an encoder, int32.
+
+        For mechanisms that draw records at random. All codes are kept in memory.
+        """
+        pieces = [
+            np.stack([codes[encoder].astype(np.int32) for encoder in encoders], axis=1)
+            for codes, _ in (self._codes(list(encoders)) if encoders else ())
+        ]
+        return np.concatenate([np.zeros((0, len(encoders)), np.int32), *pieces])
 
     def _batches(self, cliques: Sequence[Clique]) -> Iterator[list[Clique]]:
         batch: list[Clique] = []

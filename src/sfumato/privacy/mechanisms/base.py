@@ -18,7 +18,7 @@ Clique = tuple[Encoder, ...]
 
 
 class Rows(Protocol):
-    """Private rows, as seen by mechanisms: they can be counted and nothing else."""
+    """Private rows, as seen by mechanisms."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
         """Exact counts over the product of each clique's codes."""
@@ -30,6 +30,10 @@ class Rows(Protocol):
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
         """Exact counts of the texts of each column."""
+        ...
+
+    def records(self, encoders: Sequence[Encoder]) -> npt.NDArray[np.integer[Any]]:
+        """The codes of every row, one row a record, one column an encoder."""
         ...
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
