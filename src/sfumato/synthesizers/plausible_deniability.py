@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
 from attrs import evolve, field, frozen
 from attrs.validators import ge, gt, in_, optional
 
-from sfumato.bayesian_network import Network
+from sfumato.bayesian_network import Network, PlausibleSeeds, resample
+from sfumato.bayesian_network.sampling import sample, words_of
 from sfumato.discovery.discover import Domain
 from sfumato.errors import UsageError
 from sfumato.privacy import gdp
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.mechanisms.plausible_release import PassingMass, PlausibleRelease, Synthesis
 from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
-from sfumato.privacy.plausible import Choice, SafeRelease, choose
+from sfumato.privacy.plausible import Choice, SafeRelease, choose, pass_probability
 from sfumato.privacy.plausible.records import LARGEST_CLASS, LEAST_TAIL
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.synthesizers.bayes_net import (
@@ -49,6 +51,8 @@ PASSING_SHARE = 0.15
 """Share of the seeds' budget for the passing mass."""
 EXPECTED_TO_PASS = 0.4
 """Share of seeds that are taken to pass when k is chosen; what does pass is measured afterwards."""
+SIMULATED, TRIED, HALF = 50_000, 8_000, 0.5
+"""Seeds and candidates that are simulated to find omega, and the share of these that should pass."""
 FEWEST_SEEDS = 200
 """Below about so many seeds no release is tried."""
 TAIL, MOVED, DOUBT = 0.4, 0.3, 0.3
@@ -79,7 +83,7 @@ class PlausibleDeniability:
     """Rate of the random threshold; None: chosen with k."""
     omega: int | str = "auto"
     """How many attributes are drawn anew: a number, or a range such as "5-11" from which it is drawn for each
-    candidate; "auto": the upper half."""
+    candidate; "auto": the upper half, or as much of it as lets about half of the candidates pass."""
     seeds: str = field(default="release", validator=in_(("release", "histogram")))
     """"release": seeds are drawn in secret and each record is paid for; "histogram": a noisy histogram of
     what is kept is released once, and any number of rows drawn from it."""
@@ -250,6 +254,9 @@ class PlausibleDeniability:
         if choice is None:
             return _seedless(curator, "no k allows a release at this epsilon")
         k, epsilon0 = choice
+        if parsed_omega(self.omega)[0] is None:
+            seeds = rows * self.shares[SEEDS]
+            omegas = enough_to_draw(network, omegas, k=k, epsilon0=epsilon0, gamma=self.gamma, seeds=seeds)
         synthesis = Synthesis(
             encoders=domain.codecs, network=network, omegas=omegas, k=k, gamma=self.gamma,
             epsilon0=Fraction(epsilon0).limit_denominator(1 << 20), max_plausible=self.max_plausible,
@@ -335,6 +342,31 @@ class PlausibleDeniability:
         )
         answer = curator.release(release, purpose="records from seeds")
         return ReleasedRecords(records=answer.arrays[0], sizes=network.sizes)
+
+
+def enough_to_draw(
+    network: Network, omegas: tuple[int, ...], *, k: int, epsilon0: float, gamma: float, seeds: float
+) -> tuple[int, ...]:
+    """The longest range up to the largest omega at which about half of the candidates should pass, as far as
+    the network tells: seeds are drawn from it in place of the private ones.
+    """
+    rng = np.random.default_rng(0)
+    count = max(1, min(round(seeds), SIMULATED))
+    stand_ins = sample(network, count, words_of(rng))
+
+    def passes(first: int) -> bool:
+        index = PlausibleSeeds(network, stand_ins, tuple(range(first, omegas[-1] + 1)))
+        chosen = rng.integers(count, size=TRIED)
+        keep = np.array(index.keeps)[rng.integers(len(index.keeps), size=TRIED)]
+        records, tails, least = resample(network, stand_ins[chosen], keep, words_of(rng))
+        counts = index.plausible(records, chosen, keep, tails, least, gamma)
+        return float(pass_probability(counts * (seeds / count), k, epsilon0).mean()) >= HALF
+
+    low, high = omegas[0], omegas[-1]
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle + 1, high)
+    return tuple(range(low, omegas[-1] + 1))
 
 
 def _seedless(curator: Curator, reason: str) -> None:
