@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.errors import JobError, UsageError
 from sfumato.models.guarantees import guarantees
 from sfumato.privacy import gdp
-from sfumato.synthesizers.plausible_deniability import omegas_of
+from sfumato.synthesizers.plausible_deniability import enough_to_draw, omegas_of
 from sfumato.testing import fit_exactly, record_replay, worst_neighbours
 
 ROWS = 30_000
@@ -220,9 +220,9 @@ def test_too_few_rows_release_nothing_from_seeds():
 def test_more_records_than_the_budget_holds_are_fewer(frame):
     model = sf.fit(
         frame, epsilon=1.0, delta=1e-7, method="plausible-deniability", schema=SCHEMA,
-        options={**LARGE, "records": 100_000},
+        options={**LARGE, "records": 2000},
     )  # fmt: skip
-    assert 1 <= model.rows < 100_000
+    assert 1 <= model.rows < 2000
     assert any("more would exceed epsilon" in note for note in model.notes)
     assert 0.5 < model.statement.epsilon <= 1.0
 
@@ -257,6 +257,22 @@ def test_more_rows_than_records_are_refused_before_anything_is_charged(tmp_path)
     )  # fmt: skip
     assert shown.code == 2 and "records" in shown.err
     assert not out.exists() and not (tmp_path / "ledger").exists()
+
+
+def test_weights_do_not_go_with_a_ledger(tmp_path):
+    with pytest.raises(UsageError, match="weights"):
+        sf.fit(
+            people(50), epsilon=1.0, method="bayes-net", schema=SCHEMA, options={"weights": [0.5, 0.5]},
+            ledger=tmp_path / "ledger", dataset="d",
+        )  # fmt: skip
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_omega_follows_what_the_network_lets_pass(frame):
+    network = sf.fit(frame, epsilon=3.0, delta=1e-7, method="bayes-net", schema=SCHEMA).generator.network
+    given = {"epsilon0": 0.2, "gamma": 2.0, "seeds": 16_000.0}
+    few, many = (enough_to_draw(network, (3, 4, 5), k=k, **given) for k in (5, 6000))
+    assert few == (3, 4, 5) and many[0] > 3 and many[-1] == 5
 
 
 def test_numbers_of_attributes_to_draw():

@@ -286,6 +286,12 @@ def charge(job: Job, ledger: Path | str, dataset: str) -> None:
     """Charge the whole budget of `job` in a ledger file, but for a drafted schema that is paid there."""
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
+    if getattr(job.recipe, "weights", None) is not None:
+        raise UsageError(
+            "a run whose parts have weights has one (epsilon, delta) as a whole, but some rows may see more, "
+            "and a ledger adds up what rows see",
+            mend="leave weights out",
+        )
     prior = price_of_schema(job.schema, job.unit)
     DatasetLedger(ledger).charge(
         dataset,

@@ -7,7 +7,6 @@ exact answers no further apart than what was charged for them.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -28,6 +27,7 @@ from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
+from sfumato.privacy.secure_random import random_bytes
 from sfumato.privacy.statement import epsilon_of
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.testing.coupling import parts_by_content
@@ -78,7 +78,7 @@ def record(table: Any, *, epsilon: float = 1.0, method: str = "mst", **options: 
     """Fit `table` (options as of `sfumato.fit`) and keep all that was read; checks the charges."""
     job = _prepared(table, epsilon=epsilon, method=method, **options)
     curator = Recorder.over(job.table.curator(unit=job.unit, budget=job.budget))
-    chance = os.urandom(16)
+    chance = random_bytes(16)
     with parts_by_content(chance):
         model = train(job, curator=curator)
     recording = Recording(job=job, model=model, heard=tuple(curator.heard), chance=chance)
