@@ -328,7 +328,7 @@ def records(asked: argparse.Namespace) -> None:
             low = epsilon_of_fixed_class(k, gamma, epsilon0, delta=delta, **given)
             high = (
                 SafeRelease(k=k, gamma=gamma, epsilon0=epsilon0, **given).epsilon(delta)
-                if count <= 100_000
+                if count <= 10_000
                 else None
             )
             cells.append(f"{low:.3g}" + ("" if high is None else f" / {high:.3g}"))

@@ -286,7 +286,7 @@ def charge(job: Job, ledger: Path | str, dataset: str) -> None:
     """Charge the whole budget of `job` in a ledger file, but for a drafted schema that is paid there."""
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
-    if getattr(job.recipe, "weights", None) is not None:
+    if getattr(job.recipe, "parts_have_weights", False):
         raise UsageError(
             "a run whose parts have weights has one (epsilon, delta) as a whole, but some rows may see more, "
             "and a ledger adds up what rows see",

@@ -78,6 +78,11 @@ class BayesNet:
         check_starts(self.bucket_starts, names)
 
     @property
+    def parts_have_weights(self) -> bool:
+        """Whether rows of some part may see more than the whole epsilon."""
+        return self.weights is not None
+
+    @property
     def shares(self) -> dict[str, float]:
         """Probabilities of the parts."""
         return {STRUCTURE: self.structure_share, PARAMETERS: 1 - self.structure_share}

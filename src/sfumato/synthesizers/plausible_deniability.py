@@ -140,6 +140,11 @@ class PlausibleDeniability:
         return evolve(self, records=self.records or rows)
 
     @property
+    def parts_have_weights(self) -> bool:
+        """Whether rows of some part may see more than the whole epsilon."""
+        return self.weights is not None
+
+    @property
     def shares(self) -> dict[str, float]:
         """Probabilities of the parts."""
         return {
