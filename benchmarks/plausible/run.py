@@ -21,12 +21,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import erm
 import figures
 import numpy as np
 from synthesis import NO_NOISE, Split, drawn, sampled
 
 import tables
+from sfumato.evaluation.distances import total_variation
+from sfumato.evaluation.private_erm import LOGISTIC, SVM, minimise, objective_perturbed, output_perturbed
 from sfumato.privacy.plausible import SafeRelease, epsilon_of_fixed_class, theorem_1
 from sfumato.privacy.plausible.candidates import CHUNK
 
@@ -113,7 +114,7 @@ def tvd(one: np.ndarray, other: np.ndarray, cells: int, last: int = 1) -> float:
         codes[:, 0] if codes.shape[1] == 1 else codes[:, 0] * last + codes[:, 1] for codes in (one, other)
     ]
     shares = [np.bincount(each, minlength=cells) / len(each) for each in index]
-    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+    return total_variation(*shares)
 
 
 def classifiers(split: Split, asked: argparse.Namespace) -> None:
@@ -159,9 +160,13 @@ def risk(split: Split, asked: argparse.Namespace) -> None:
     size = min(40_000, len(split.seeds))
 
     def prepared(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return erm.features(codes[:, others], sizes), 2.0 * codes[:, target] - 1
+        return one_hot(codes[:, others], sizes), 2.0 * codes[:, target] - 1
 
     test = prepared(split.test[:20_000])
+
+    def accuracy(weights: np.ndarray) -> float:
+        return float(((test[0] @ weights > 0) == (test[1] > 0)).mean())
+
     strengths = (1e-3, 1e-4, 1e-5, 1e-6)
     rng = np.random.default_rng(1)
     network = split.network(epsilon=1.0)
@@ -172,25 +177,28 @@ def risk(split: Split, asked: argparse.Namespace) -> None:
         "omega in 5-11": split.records(network, OMEGAS["omega in 5-11"], size),
     }
     rows = []
-    losses = {"logistic": erm.logistic, "SVM": erm.huber}
+    losses = {"logistic": LOGISTIC, "SVM": SVM}
     for name, codes in sources.items():
         x, y = prepared(codes)
         rows.append(
             [
                 name,
                 *(
-                    max(erm.accuracy(erm.train(x, y, loss, s), *test) for s in strengths)
+                    max(accuracy(minimise(x, y, loss=loss, penalty=s)) for s in strengths)
                     for loss in losses.values()
                 ),
             ]
         )
     x, y = prepared(sources["reals"])
-    for name, private in (("output", erm.output_perturbation), ("objective", erm.objective_perturbation)):
+    for name, private in (("output", output_perturbed), ("objective", objective_perturbed)):
         cells = [
             max(
                 float(
                     np.mean(
-                        [erm.accuracy(private(x, y, loss, s, 1.0, rng), *test) for _ in range(asked.repeats)]
+                        [
+                            accuracy(private(x, y, loss=loss, penalty=s, epsilon=1.0, rng=rng))
+                            for _ in range(asked.repeats)
+                        ]
                     )
                 )
                 for s in strengths
@@ -203,6 +211,15 @@ def risk(split: Split, asked: argparse.Namespace) -> None:
         ["trained on", *losses],
         rows,
     )
+
+
+def one_hot(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
+    """One column a code, scaled to norm 1."""
+    ends = np.cumsum([0, *sizes])
+    made = np.zeros((len(codes), ends[-1]), dtype=np.float64)
+    for column, start in enumerate(ends[:-1]):
+        made[np.arange(len(codes)), start + codes[:, column]] = 1.0
+    return made / np.sqrt(len(sizes))
 
 
 def distinguish(split: Split, asked: argparse.Namespace) -> None:

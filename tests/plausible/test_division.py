@@ -8,13 +8,15 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.domain.alphabet import CodeSymbols
 from sfumato.errors import Overdraft
 from sfumato.privacy import gdp
 from sfumato.privacy.division import amplified, before_sampling, mixture_epsilon, part_epsilons
 from sfumato.privacy.filter import Budget
+from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.private_table import PrivateTable
-from sfumato.privacy.statement import statement_of
-from sfumato.privacy.unit import PrivacyUnit
+from sfumato.privacy.statement import bounds, statement_of
+from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 
 FRAME = pl.DataFrame({"a": [i % 3 for i in range(3000)], "b": [i % 2 for i in range(3000)]})
 SCHEMA = {"columns": {"a": {"type": "int", "min": 0, "max": 2}, "b": {"type": "int", "min": 0, "max": 1}}}
@@ -65,6 +67,8 @@ def test_amplification_and_its_inverse():
     shares = {"x": 0.2, "y": 0.3}
     found = part_epsilons(1.0, common=0.1, shares=shares, weights={"x": 0.7, "y": 0.3})
     assert mixture_epsilon([*((shares[n], e) for n, e in found.items()), (0.5, 0.1)]) == pytest.approx(1.0)
+    large = part_epsilons(1000.0, common=0.0, shares=shares, weights={"x": 0.7, "y": 0.3})
+    assert large["x"] == pytest.approx(1000 + math.log(3.5))
 
 
 def test_parts_are_disjoint_cover_what_they_should_and_stay_the_same():
@@ -127,6 +131,29 @@ def test_weights_divide_e_to_the_epsilon(accountant):
     # An adaptive run has the limits, which say the same.
     held.ledger.adaptive = True
     assert statement_of(held.ledger, delta=1e-6, unit="one row").epsilon <= 1.0 + 1e-6
+
+
+def test_epsilons_that_are_added_up_are_divided_alike():
+    """Single draws under the basic filter: the whole is the mixture of what the parts may see."""
+    held, shares = curator(accountant="basic"), {"x": 0.2, "y": 0.3}
+    axes = (CodeSymbols(codec()),)
+    held.divide(shares, weights={"x": 0.5, "y": 0.5})
+    seen = {}
+    for name in shares:
+        with held.on(name):
+            seen[name] = held.left
+            for _ in range(2):
+                held.draw(Draws(axes=axes, sampler="roo", epsilon=seen[name] / 2), purpose="record")
+            with pytest.raises(Overdraft):
+                held.draw(Draws(axes=axes, sampler="roo", epsilon=0.01), purpose="more")
+    assert mixture_epsilon([(shares[n], e) for n, e in seen.items()]) == pytest.approx(1.0)
+    found = {r: bounds(held.ledger, delta=1e-6, relation=r, pld=False) for r in RELATIONS}
+    assert found["add-remove"]["basic"] == pytest.approx(1.0)
+    assert found["replace"]["basic"] == pytest.approx(max(seen.values()))
+    held.ledger.adaptive = True
+    assert bounds(held.ledger, delta=1e-6, relation="add-remove")["basic"] == pytest.approx(1.0)
+    assert bounds(held.ledger, delta=1e-5, relation="replace")["basic"] == pytest.approx(2.0)
+    assert bounds(held.ledger, delta=1e-6, relation="replace")["basic"] == math.inf
 
 
 def test_weights_are_not_used_where_they_would_not_hold():

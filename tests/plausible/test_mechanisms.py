@@ -40,6 +40,9 @@ class Rows:
     def records(self, encoders):
         return self.held[:, [int(encoder.column[1:]) for encoder in encoders]].astype(np.int32)
 
+    def cells(self, encoders):
+        return np.unique(self.records(encoders).astype(np.int64), axis=0, return_counts=True)
+
     def marginals(self, cliques):
         found = []
         for clique in cliques:

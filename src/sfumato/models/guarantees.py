@@ -11,8 +11,9 @@ from typing import Any
 
 from attrs import frozen
 
-from sfumato.privacy import gdp, zcdp
+from sfumato.privacy import gdp
 from sfumato.privacy.division import mixture_epsilon
+from sfumato.privacy.filter import worth
 from sfumato.privacy.ledger import Entry, Ledger, Limit
 from sfumato.privacy.plausible import SafeRelease, after_passing, best_theorem_1
 
@@ -64,17 +65,10 @@ def guarantees(ledger: Ledger, *, delta: float) -> list[Guarantee]:
 def _of_model(limit: Limit, delta: float) -> float:
     """Rows that are seeds have no part in the network, which amplifies what the others may see."""
     rest = delta - limit.delta
-
-    def convert(spend: float) -> float:
-        return (
-            gdp.epsilon(math.sqrt(spend), rest)
-            if limit.accountant == "gdp"
-            else zcdp.epsilon(spend / 2, rest)
-        )
-
-    learning = [(share, convert(spend)) for name, share, spend in limit.parts if name != SEEDS]
-    others = max(0.0, 1 - sum(share for share, _ in learning))
-    return mixture_epsilon([*learning, (others, convert(limit.common) if limit.common else 0.0)])
+    seen = [(share, limit.common if name == SEEDS else spend) for name, share, spend in limit.groups]
+    return mixture_epsilon(
+        [(share, worth(spend, delta=rest, accountant=limit.accountant)) for share, spend in seen]
+    )
 
 
 def _of_release(entry: Entry, delta: float) -> list[Guarantee]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import frozen
 
+from sfumato.discovery.discover import planned_shares
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.identifier import Id
 from sfumato.domain.kinds.real import Float
@@ -31,7 +32,7 @@ from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
-from sfumato.synthesizers.recipe import Recipe
+from sfumato.synthesizers.recipe import Recipe, Releases
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
 from sfumato.tables.dialect import CsvDialect
 
@@ -129,7 +130,7 @@ def prepare(
     facts = with_unit(facts, stored, privacy_unit, private.label)
     _check_output(facts, stored)
     decimal = dialect.decimal if dialect else "."
-    facts = _with_decimal_mark(facts, stored, decimal)
+    facts = with_decimal_mark(facts, stored, decimal)
     if rows is not None:
         check_key_spaces(facts, rows)
     if (check := getattr(recipe, "check_columns", None)) is not None:
@@ -138,13 +139,15 @@ def prepare(
         facts,
         epsilon=epsilon,
         delta=found_delta,
-        accountant=chosen,
+        accountant=accountant_for(recipe, facts, stored, chosen),
         unit=privacy_unit,
         undeclared=len(facts.columns) < len(stored),
         tail_share=tail_share_of(recipe),
     )
     if prior is not None:
         check_prior(prior, budget, privacy_unit)
+    if dialect is not None and dialect.bad_rows == "drop":
+        _check_kept(recipe, privacy_unit)
     return Job(
         table=private,
         recipe=recipe,
@@ -161,6 +164,26 @@ def accountant_of(name: str) -> Accountant:
     if name not in ("gdp", "zcdp"):
         raise UsageError(f"there is no accountant {name!r}", mend="known: gdp, zcdp")
     return "gdp" if name == "gdp" else "zcdp"
+
+
+def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], asked: Accountant) -> Accountant:
+    """The accountant of a run. A method that releases single records has an epsilon a record; where nothing
+    else is asked, adding up epsilons and composing draws by their own pair is the better account.
+    """
+    alone = isinstance(recipe, Releases) and schema.bought is None and not planned_shares(schema, stored)
+    return "basic" if alone and asked == "gdp" else asked
+
+
+def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
+    """UsageError where a method takes the number of rows as public, and what rows hold decides whether they
+    count.
+    """
+    public = isinstance(recipe, Releases) and recipe.needs_public_rows
+    if public and unit.neighbours == "replace" and unit.column is None:
+        raise UsageError(
+            f"under replace {recipe.name} takes the number of rows as public, which dropping rows rules out",
+            mend="leave out --bad-rows drop, or ask for --neighbours add-remove",
+        )
 
 
 def budget_of(
@@ -266,7 +289,7 @@ def with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, lab
     return attrs.evolve(schema, columns=tuple(columns))
 
 
-def _with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
+def with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
     """The schema with the decimal mark of the text file where a column states none of its own."""
     texts = {column.name for column in stored if column.storage == "untyped"}
     if mark == "." or not texts:

@@ -18,16 +18,18 @@ import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
-from sfumato.domain.encoder import Encoder
+from sfumato.domain.encoder import Codes, Encoder
 from sfumato.errors import Overdraft
 from sfumato.privacy import secure_random
 from sfumato.privacy.division import part_epsilons
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
+from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
@@ -50,7 +52,9 @@ class Countable(Protocol):
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
-    def records(self, encoders: Sequence[Encoder]) -> npt.NDArray[np.integer[Any]]: ...
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes: ...
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]: ...
 
 
 Divide = Callable[[Mapping[str, float]], Mapping[str, Countable]]
@@ -67,8 +71,11 @@ class _Remembering:
         self.value_counts = rows.value_counts
         self._rows = rows
 
-    def records(self, encoders: Sequence[Encoder]) -> npt.NDArray[np.integer[Any]]:
-        return self._rows.records(encoders)
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
+        return self._rows.records(encoders, places)
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        return self._rows.cells(encoders)
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         if key not in self._memo:
@@ -339,6 +346,14 @@ class Curator:
         mechanism = Quantile(encoder=encoder, first=first, quantile=quantile, rate=rate)
         return int(self.release(mechanism, purpose=purpose).arrays[0][0])
 
+    def public_rows(self) -> int:
+        """The exact number of rows, where exchanging units cannot change it; an infinite charge elsewhere."""
+        return int(self.release(PublicRows(), purpose="public row count").arrays[0][0])
+
+    def draw(self, draws: Draws, *, purpose: str) -> Counts:
+        """Records over the alphabets of `draws`, one line each."""
+        return self.release(draws, purpose=purpose).arrays[0]
+
     def remark(self, text: str) -> None:
         """Something the user should know, made of released numbers and public facts alone."""
         self.remarks.append(text)
@@ -411,5 +426,8 @@ class _NoRows:
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
         raise AssertionError("a replay has no rows")
 
-    def records(self, encoders: Sequence[Encoder]) -> npt.NDArray[np.integer[Any]]:
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
+        raise AssertionError("a replay has no rows")
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
         raise AssertionError("a replay has no rows")

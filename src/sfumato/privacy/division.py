@@ -75,8 +75,11 @@ def part_epsilons(
     """
     if weights is None:
         return dict.fromkeys(shares, epsilon)
-    rest = math.exp(epsilon) - math.exp(common)
-    return {name: math.log(math.exp(common) + weights[name] * rest / share) for name, share in shares.items()}
+    # Divided by e^epsilon, which may be too large for a float.
+    held = math.exp(common - epsilon)
+    return {
+        name: epsilon + math.log(held + weights[name] * (1 - held) / share) for name, share in shares.items()
+    }
 
 
 class Division:

@@ -3,7 +3,9 @@
 Mechanisms may be chosen after looking at earlier answers, so composition must hold for adaptively chosen
 parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is free of charge (Smith,
 Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
-likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it.
+likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it. Where
+every mechanism has an epsilon of its own, adding up epsilons and deltas may be the better account ("basic");
+that filter is valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman, Vadhan 2016).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from sfumato.privacy.ledger import Limit
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.scalars import real
 
-Accountant = Literal["gdp", "zcdp"]
+Accountant = Literal["gdp", "zcdp", "basic"]
 THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
 NUMERIC_SHARE = 0.001
@@ -63,11 +65,12 @@ class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
 
     `spend` is Σ mu² for the Gaussian-DP filter and 2 Σ rho for the zCDP filter, so that a Gaussian of
-    scale sigma on a query of L2 distance 1 costs 1/sigma² in either.
+    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the basic filter it is Σ epsilon,
+    and delta may be 0.
     """
 
     epsilon: float = field(converter=check_epsilon)
-    delta: float = field(converter=check_delta)
+    delta: float
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
@@ -77,6 +80,11 @@ class Budget:
     """Share of delta set aside for mechanisms that have a delta of their own."""
 
     def __attrs_post_init__(self) -> None:
+        if self.accountant == "basic":
+            if self.delta != 0:
+                check_delta(self.delta)
+            return
+        object.__setattr__(self, "delta", check_delta(self.delta))
         if self.conversion_delta <= 0:
             raise UsageError(
                 f"the schema was bought at more delta than delta = {self.delta:.3g} leaves",
@@ -85,18 +93,28 @@ class Budget:
 
     @property
     def effective_epsilon(self) -> float:
-        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained."""
+        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained from noise
+        on counts. What the basic filter adds up is exact at any size.
+        """
+        if self.accountant == "basic":
+            return self.epsilon
         return min(self.epsilon, NOISELESS)
 
     @property
     def threshold_delta(self) -> float:
-        """Delta set aside for partition selection."""
+        """Delta set aside for partition selection and for mechanisms with a delta of their own; for the basic
+        filter, whatever mechanisms may use.
+        """
+        if self.accountant == "basic":
+            return self.delta * (1 - NUMERIC_SHARE)
         share = (THRESHOLD_SHARE if self.thresholds else 0.0) + self.tail_share
         return share * self.delta + self.prior_delta
 
     @property
     def conversion_delta(self) -> float:
         """Delta left for turning the composed cost into epsilon."""
+        if self.accountant == "basic":
+            return 0.0
         return self.delta * (1 - NUMERIC_SHARE) - self.threshold_delta
 
     @property
@@ -106,19 +124,30 @@ class Budget:
 
     def spend_for(self, epsilon: float) -> float:
         """The spend that is worth `epsilon` at the delta left for conversion."""
+        if self.accountant == "basic":
+            return epsilon
         if self.accountant == "gdp":
             return gdp.mu(epsilon, self.conversion_delta) ** 2
         return 2 * zcdp.rho(epsilon, self.conversion_delta)
 
     def epsilon_of(self, spend: float) -> float:
         """The epsilon of a spend at the delta left for conversion."""
-        if self.accountant == "gdp":
-            return gdp.epsilon(math.sqrt(spend), self.conversion_delta)
-        return zcdp.epsilon(spend / 2, self.conversion_delta)
+        return worth(spend, delta=self.conversion_delta, accountant=self.accountant)
+
+
+def worth(spend: float, *, delta: float, accountant: str) -> float:
+    """The epsilon of a spend in an accountant's currency, at `delta`; the basic filter's are epsilons."""
+    if accountant == "basic":
+        return spend
+    if accountant == "gdp":
+        return gdp.epsilon(math.sqrt(spend), delta)
+    return zcdp.epsilon(spend / 2, delta)
 
 
 def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
     """UsageError when the noise that `unit` needs at this budget is beyond what a run can divide and draw."""
+    if budget.accountant == "basic":
+        return
     if unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2:
         raise UsageError(
             f"epsilon = {budget.epsilon:g} is too small where up to {unit.at_most} rows of a person are kept",
@@ -188,12 +217,16 @@ class PrivacyFilter:
 
     def price(self, price: Price) -> float:
         """Spend of a price in this filter's currency."""
+        if self.budget.accountant == "basic":
+            return price.basic
         return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
 
     def selection_epsilon(self, spend: float) -> float:
         """Range of an exponential mechanism that costs `spend` (the inverse of `price`)."""
         if self.budget.accountant == "gdp":
             return gdp.bounded_range_of_mu(math.sqrt(spend))
+        if self.budget.accountant == "basic":
+            return spend
         return math.sqrt(4 * spend)
 
     def admit(self, cost: Cost) -> None:

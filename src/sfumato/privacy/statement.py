@@ -1,8 +1,9 @@
 """What the charges of a ledger add up to, in the words that are printed.
 
 Where the schedule was fixed beforehand, so that the sum of the charges is a public number, it is
-converted by Gaussian DP, zCDP and privacy-loss distributions, each of them valid, and the smallest
-epsilon is reported.
+converted by Gaussian DP, zCDP and privacy-loss distributions, or epsilons and deltas are added up where every
+mechanism has its own, each of them valid, and the smallest epsilon is reported. Where the rows were divided,
+this is done for each part, and the parts are put together.
 
 Where later charges depend on earlier answers the sum is random, and what is proven is the filter's
 limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
@@ -10,7 +11,7 @@ converted. For the relation that the filter did not watch: under add-remove ever
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
 those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
-stopped the run.
+stopped the run. Where a price is not so, or epsilons are added up, replacing is removing and adding.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from attrs import frozen
 from sfumato.privacy import gdp, zcdp
 from sfumato.privacy.cost import Cost, Price
 from sfumato.privacy.division import mixture_epsilon
-from sfumato.privacy.filter import DISTANCE_AT_MOST, numeric_delta
-from sfumato.privacy.ledger import Ledger, Limit, total, total_in
+from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta, worth
+from sfumato.privacy.ledger import Entry, Ledger, seen
 from sfumato.privacy.unit import RELATIONS, Relation
 
 DEFAULT_DELTA = 1e-9
@@ -41,33 +42,51 @@ def default_delta(rows_at_most: int | None) -> float:
 
 def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True) -> dict[str, float]:
     """Valid epsilons at `delta` by accountant; infinity where nothing can be proven."""
-    price = total(ledger, relation)
-    if price.shape == "revealed":
+    prices = [entry.cost.under(relation) for entry in ledger]
+    if any(price.shape == "revealed" for price in prices):
         return {"none": math.inf}
-    if price.mu2 == 0:
+    if not any(price.mu2 for price in prices):
         return {"gdp": 0.0}
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
+    groups = [(share, [entry.cost.under(relation) for entry in held]) for share, held in _groups(ledger)]
     distance = sum(entry.cost.distance for entry in ledger)
-    if ledger.limit is not None and ledger.limit.parts:
-        return _of_parts(ledger, price, delta=delta, relation=relation, distance=distance)
+    # The delta of draws is what their own epsilon is stated at; mu, rho and their pairs hold without it.
+    outside = sum(price.delta for price in prices if price.shape != "draws")
 
-    def settle(convert: Any) -> float:
-        return _settled(convert, delta - price.delta, distance)
+    def settle(convert: Callable[[list[Price], float], float]) -> float:
+        def whole(rest: float) -> float:
+            return _whole([(share, convert(held, rest)) for share, held in groups], relation)
+
+        return _settled(whole, delta - outside, distance)
 
     found = {
-        "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
-        "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
+        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(sum(price.mu2 for price in held)), rest)),
+        "zcdp": settle(lambda held, rest: zcdp.epsilon(sum(price.rho for price in held), rest)),
     }
-    if pld and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
-        prices = [entry.cost.under(relation) for entry in ledger]
-        ranges: dict[float, int] = {}
-        for item in prices:
-            if item.shape == "bounded-range":
-                ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
-        mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
-        found["pld"] = settle(lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), rest))
+    basic = _whole([(share, sum(price.basic for price in held)) for share, held in groups], relation)
+    numeric = numeric_delta(distance, basic) if distance else 0.0
+    if math.isfinite(basic) and sum(price.delta for price in prices) + numeric <= delta * ROUNDING:
+        found["basic"] = basic
+    if pld and any(price.shape in ("bounded-range", "draws") for price in prices):
+        found["pld"] = settle(_of_pairs)
     return found
+
+
+def _groups(ledger: Ledger) -> list[tuple[float, list[Entry]]]:
+    """Rows that see the same: their probability, and what they see."""
+    if ledger.limit is None or not ledger.limit.parts:
+        return [(1.0, list(ledger))]
+    return [(share, seen(ledger, part)) for part, share, _ in ledger.limit.groups]
+
+
+def _whole(groups: list[tuple[float, float]], relation: Relation) -> float:
+    """Epsilon of all rows, from probabilities and epsilons of `_groups`: their mixture under add-remove, the
+    largest under replace (`sfumato.privacy.division`).
+    """
+    if len(groups) > 1 and relation == "add-remove":
+        return mixture_epsilon(groups)
+    return max(epsilon for _, epsilon in groups)
 
 
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
@@ -76,28 +95,16 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
-    if wider and not all(_wider_is_enough(entry.cost) for entry in ledger):
-        return {
-            limit.accountant: _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
-        }
-    spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
+    if wider and (limit.accountant == "basic" or not all(_wider_is_enough(entry.cost) for entry in ledger)):
+        found = _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
+        return {limit.accountant: found}
+    times, outside = (4, 2 * limit.delta) if wider else (1, limit.delta)
+    groups, accountant = [(share, times * spend) for _, share, spend in limit.groups], limit.accountant
 
-    def convert(spend: float, rest: float) -> float:
-        return (
-            gdp.epsilon(math.sqrt(spend), rest)
-            if limit.accountant == "gdp"
-            else zcdp.epsilon(spend / 2, rest)
-        )
+    def whole(rest: float) -> float:
+        return _whole([(p, worth(spend, delta=rest, accountant=accountant)) for p, spend in groups], relation)
 
-    def of_parts(rest: float) -> float:
-        pairs = [(share, convert(held, rest)) for _, share, held in limit.parts]
-        return mixture_epsilon([*pairs, (_outside_parts(limit), convert(limit.common, rest))])
-
-    mixed = bool(limit.parts) and relation == "add-remove"
-    found = _settled(
-        of_parts if mixed else lambda rest: convert(spend, rest), delta - outside, DISTANCE_AT_MOST
-    )
-    return {limit.accountant: found}
+    return {accountant: _settled(whole, delta - outside, DISTANCE_AT_MOST)}
 
 
 def _wider_is_enough(cost: Cost) -> bool:
@@ -121,41 +128,12 @@ def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
         epsilon = min(at(part).values())
         if math.isinf(epsilon):
             return math.inf
-        if part * (1 + math.exp(min(epsilon, 700.0))) <= delta:
+        times = 1 + math.exp(min(epsilon, 700.0))
+        if part * times <= delta:
             return 2 * epsilon
-        part = min(0.5 * part, delta / (1 + math.exp(min(epsilon, 700.0))))
+        # A smaller part has a larger epsilon, but for epsilons that are added up.
+        part = min(0.95 * part, 0.99 * delta / times)
     return math.inf
-
-
-def _outside_parts(limit: Limit) -> float:
-    return max(0.0, 1 - sum(share for _, share, _ in limit.parts))
-
-
-def _of_parts(
-    ledger: Ledger, price: Price, *, delta: float, relation: Relation, distance: float
-) -> dict[str, float]:
-    """Disjoint parts of the rows: their mixture under add-remove, the dearest part under replace."""
-    limit, entries = ledger.limit, list(ledger)
-    if limit is None or relation == "replace":
-        both = {
-            "gdp": lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest),
-            "zcdp": lambda rest: zcdp.epsilon(price.rho, rest),
-        }
-        return {name: _settled(convert, delta - price.delta, distance) for name, convert in both.items()}
-    sums = [(share, total_in(entries, relation, name)) for name, share, _ in limit.parts]
-    sums.append((_outside_parts(limit), total_in(entries, relation, "")))
-
-    def settle(convert: Callable[[Price, float], float]) -> float:
-        return _settled(
-            lambda rest: mixture_epsilon([(share, convert(held, rest)) for share, held in sums]),
-            delta - price.delta,
-            distance,
-        )
-
-    return {
-        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(held.mu2), rest)),
-        "zcdp": settle(lambda held, rest: zcdp.epsilon(held.rho, rest)),
-    }
 
 
 def _settled(convert: Callable[[float], float], delta: float, distance: float) -> float:
@@ -174,12 +152,36 @@ def _settled(convert: Callable[[float], float], delta: float, distance: float) -
     return math.inf
 
 
+def _of_pairs(prices: list[Price], delta: float) -> float:
+    """Epsilon of a schedule by privacy-loss distributions."""
+    ranges: dict[float, int] = {}
+    points: dict[tuple[float, float], int] = {}
+    for price in prices:
+        if price.shape == "bounded-range":
+            ranges[price.epsilon] = ranges.get(price.epsilon, 0) + 1
+        if price.shape == "draws":
+            points[price.each, price.mass] = points.get((price.each, price.mass), 0) + price.count
+    mu = math.sqrt(sum(price.mu2 for price in prices if price.shape == "gaussian"))
+    return _schedule(mu, tuple(ranges.items()), tuple(points.items()), delta)
+
+
 @lru_cache(maxsize=256)
-def _schedule(mu: float, bounded_range: tuple[tuple[float, int], ...], delta: float) -> float:
+def _schedule(
+    mu: float,
+    bounded_range: tuple[tuple[float, int], ...],
+    draws: tuple[tuple[tuple[float, float], int], ...],
+    delta: float,
+) -> float:
     """The same statement is asked for again and again, and takes half a second."""
     from sfumato.privacy.pld import epsilon_of_schedule
+    from sfumato.privacy.three_points import epsilon_of_draws
 
-    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, delta=delta)
+    if not bounded_range and not draws:
+        return gdp.epsilon(mu, delta)
+    if mu == 0 and not bounded_range and len(draws) == 1:
+        ((each, mass), count) = draws[0]
+        return epsilon_of_draws(count, each=each, mass=mass, delta=delta)
+    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, draws=draws, delta=delta)
 
 
 def epsilon_of(ledger: Ledger, *, delta: float | None, relation: str | None, pld: bool = True) -> float:
@@ -206,6 +208,8 @@ class Statement:
     """Why nothing is guaranteed, when that is so."""
     leaks: tuple[str, ...] = ()
     """Facts that were read off the rows, for which the owner signed."""
+    public_rows: bool = False
+    """Whether the exact number of rows was used as a public number."""
 
     def __str__(self) -> str:
         if self.void:
@@ -217,8 +221,11 @@ class Statement:
         )
         return (
             f"The released model and any data sampled from it are ({self.epsilon:.6g}, {self.delta:.3g})-"
-            f"differentially private for {changing} one unit: {self.unit}. Row count, categories, ranges, "
-            "types, missingness and structure are covered. Column names, declared types, declared "
+            f"differentially private for {changing} one unit: {self.unit}. "
+            f"{'Categories' if self.public_rows else 'Row count, categories'}, ranges, "
+            "types, missingness and structure are covered. "
+            + ("The row count is public, which no exchange of units changes. " if self.public_rows else "")
+            + "Column names, declared types, declared "
             "categories, ranges and rules, and all options are public inputs and are not covered. "
             f"For {other} one unit the parameters are ({other_epsilon:.6g}, {self.delta:.3g})."
             + (f" NOT COVERED, since read off the rows: {', '.join(self.leaks)}." if self.leaks else "")
@@ -263,4 +270,5 @@ def statement_of(
         epsilon_replace=replace,
         void=void,
         leaks=leaks,
+        public_rows=any(entry.mechanism == "public_row_count" for entry in ledger),
     )

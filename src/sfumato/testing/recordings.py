@@ -7,6 +7,7 @@ exact answers no further apart than what was charged for them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,11 +18,13 @@ from attrs import evolve, frozen
 from sfumato.models.model import Model
 from sfumato.models.training import Job, prepare, train
 from sfumato.privacy.cost import Price
-from sfumato.privacy.ledger import total, total_in
+from sfumato.privacy.ledger import seen, total
 from sfumato.privacy.mechanisms.base import Mechanism
+from sfumato.privacy.mechanisms.draws import AT_ONCE, Draws
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.plausible_release import PassingMass, PlausibleRelease
+from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
@@ -30,6 +33,7 @@ from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.secure_random import random_bytes
 from sfumato.privacy.statement import epsilon_of
 from sfumato.privacy.unit import PrivacyUnit, Relation
+from sfumato.sampling.tally import Tally
 from sfumato.testing.coupling import parts_by_content
 from sfumato.testing.curators import (
     FakeCurator,
@@ -167,7 +171,7 @@ def check_charges(recording: Recording, curator: Recorder) -> None:
         for name in ["", *held.parts]:
             part = held.parts.get(name)
             counted = held.spent if part is None else held.spent + part.spent
-            spent = held.price(total_in(ledger, held.relation, name))
+            spent = sum(held.price(entry.cost.under(held.relation)) for entry in seen(ledger, name))
             assert _close(spent, counted), "the filter has not counted every charge"
             limit = held.limit if part is None else part.limit
             assert spent <= limit * SLACK, "more was spent than the budget holds"
@@ -249,7 +253,61 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
             return _seed_fault(step, relation)
         case SeedHistogram():
             return _histogram_fault(step, step.mechanism, unit, relation)
+        case Draws():
+            return draws_fault(step, step.mechanism, unit, relation)
+        case PublicRows():
+            told = step.price.shape != "revealed" and int(step.exact[0]) != int(step.other[0])
+            return "a number of rows that is charged as public differs" if told else ""
     return "" if step.exact is None and step.other is None else "no bound is known for its distance"
+
+
+def draws_fault(step: Step, mechanism: Draws, unit: PrivacyUnit, relation: Relation) -> str:
+    """Counts of combinations differ by no more than a unit's rows, and where one draw has a law on counts, no
+    probability by more than its price: exactly, for the two tables at hand.
+    """
+    if step.price.shape == "revealed":
+        return ""
+    one, other = (_by_cell(read) for read in (step.exact, step.other))
+    cells = one.keys() | other.keys()
+    moved = sum(abs(one.get(cell, 0) - other.get(cell, 0)) for cell in cells)
+    if moved > unit.score(relation):
+        return f"counts of combinations differ by {moved} rows"
+    if mechanism.rows is not None and step.exact.rows != step.other.rows:
+        return "the number of rows is charged as public and differs"
+    if mechanism.sampler in AT_ONCE:
+        return ""
+    (first, total), (second, other_total) = (_weighed(mechanism, counts) for counts in (one, other))
+    worst = 0.0
+    for cell in [*cells, None] if len(cells) < mechanism.symbols else cells:
+        a, b = (
+            weights[counts.get(cell, 0)]
+            for weights, counts in ((first, one), (second, other))
+        )  # fmt: skip
+        if (a == 0) != (b == 0):
+            return "a record can be drawn from one table alone"
+        if a:
+            worst = max(worst, abs(math.log(Fraction(a * other_total, b * total))))
+    held = f"a draw tells tables apart by {worst:.6g}, charged {step.price.each:.6g}"
+    return "" if worst <= step.price.each * SLACK else held
+
+
+def _by_cell(read: Any) -> dict[Any, int]:
+    """Counts of combinations; what lies outside an alphabet is taken for the first symbol."""
+    found: dict[Any, int] = {}
+    for line, count in zip(*read.all_cells(), strict=True):
+        cell = tuple(max(1, int(code)) for code in line)
+        found[cell] = found.get(cell, 0) + int(count)
+    return found
+
+
+def _weighed(mechanism: Draws, counts: dict[Any, int]) -> tuple[dict[int, int], int]:
+    """Weights by count, and their sum over the alphabet."""
+    empty = mechanism.symbols - len(counts)
+    values = sorted({*counts.values(), *([0] if empty else [])})
+    sizes = [list(counts.values()).count(value) + (empty if value == 0 else 0) for value in values]
+    weights = mechanism.law().weights(Tally(values=tuple(values), sizes=tuple(sizes)))
+    total = sum(weight * size for weight, size in zip(weights, sizes, strict=True))
+    return dict(zip(values, weights, strict=True)), total
 
 
 def _table_fault(step: Step, scales: Sequence[Fraction], unit: PrivacyUnit, relation: Relation) -> str:
