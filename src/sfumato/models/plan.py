@@ -22,7 +22,15 @@ from sfumato.models.assumed import DEPENDENCE, RANGES, AssumedColumn, assume, de
 from sfumato.models.expense import Expense, expense_of
 from sfumato.models.forecast import Errors, Forecast
 from sfumato.models.model import check_rows
-from sfumato.models.training import accountant_for, accountant_of, budget_of, check_prior, unit_of, with_unit
+from sfumato.models.training import (
+    accountant_for,
+    accountant_of,
+    budget_of,
+    check_prior,
+    tail_share_of,
+    unit_of,
+    with_unit,
+)
 from sfumato.privacy.filter import (
     NOISELESS,
     Accountant,
@@ -188,7 +196,7 @@ def plan(
         outcomes=tuple(job.outcome(float(epsilon)) for epsilon in epsilons),
         smallest_epsilon=job.smallest(GOAL),
         least_error=job.least,
-        notes=tuple(job.notes()),
+        notes=tuple(job.notes(epsilons)),
     )
 
 
@@ -229,7 +237,7 @@ class PlannedRun:
         check_epsilon(epsilon)
         budget = budget_of(
             self.schema, epsilon=epsilon, delta=self.delta, accountant=self.accountant, unit=self.unit,
-            undeclared=False,
+            undeclared=False, tail_share=tail_share_of(self.recipe),
         )  # fmt: skip
         check_scale(budget, self.unit)
         limits = PrivacyFilter.open(budget, self.unit.neighbours)
@@ -378,8 +386,11 @@ class PlannedRun:
             )
         return found
 
-    def notes(self) -> list[str]:
-        found = []
+    def notes(self, epsilons: Sequence[float]) -> list[str]:
+        found: list[str] = []
+        if (advice := getattr(self.recipe, "advice", None)) is not None:
+            for epsilon in epsilons:
+                found += advice(epsilon=float(epsilon), delta=self.delta, rows=self.rows)
         if self.schema.undeclared == "draft":
             found.append("columns that the schema does not declare are not in the plan")
         if self.recipe.guarantee == "none":

@@ -112,6 +112,8 @@ def prepare(
     if rows is not None:
         rows = check_rows(rows)
     recipe = make_recipe(method, plain_options(options))
+    if (adapt := getattr(recipe, "for_rows", None)) is not None:
+        recipe = adapt(rows)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
     chosen = accountant_of(accountant)
     found_delta = default_delta(facts.rows_at_most) if delta is None else check_delta(delta)
@@ -140,6 +142,7 @@ def prepare(
         accountant=accountant_for(recipe, facts, stored, chosen),
         unit=privacy_unit,
         undeclared=len(facts.columns) < len(stored),
+        tail_share=tail_share_of(recipe),
     )
     if prior is not None:
         check_prior(prior, budget, privacy_unit)
@@ -191,8 +194,9 @@ def budget_of(
     accountant: Accountant,
     unit: PrivacyUnit,
     undeclared: bool,
+    tail_share: float = 0.0,
 ) -> Budget:
-    """What may be spent, with what thresholds and an earlier purchase set aside."""
+    """What may be spent, with what thresholds, an earlier purchase and the method itself set aside."""
     prior = price_of_schema(schema, unit)
     return Budget(
         epsilon=float(epsilon),
@@ -200,7 +204,13 @@ def budget_of(
         accountant=accountant,
         thresholds=undeclared or any(getattr(column, "open_set", False) for column in schema.columns),
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
+        tail_share=tail_share,
     )
+
+
+def tail_share_of(recipe: Recipe) -> float:
+    """Share of delta that a method sets aside for mechanisms with a delta of their own."""
+    return float(getattr(recipe, "tail_share", 0.0))
 
 
 def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
@@ -299,6 +309,12 @@ def charge(job: Job, ledger: Path | str, dataset: str) -> None:
     """Charge the whole budget of `job` in a ledger file, but for a drafted schema that is paid there."""
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
+    if getattr(job.recipe, "parts_have_weights", False):
+        raise UsageError(
+            "a run whose parts have weights has one (epsilon, delta) as a whole, but some rows may see more, "
+            "and a ledger adds up what rows see",
+            mend="leave weights out",
+        )
     prior = price_of_schema(job.schema, job.unit)
     DatasetLedger(ledger).charge(
         dataset,

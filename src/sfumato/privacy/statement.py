@@ -2,7 +2,8 @@
 
 Where the schedule was fixed beforehand, so that the sum of the charges is a public number, it is
 converted by Gaussian DP, zCDP and privacy-loss distributions, or epsilons and deltas are added up where every
-mechanism has its own, each of them valid, and the smallest epsilon is reported.
+mechanism has its own, each of them valid, and the smallest epsilon is reported. Where the rows were divided,
+this is done for each part, and the parts are put together.
 
 Where later charges depend on earlier answers the sum is random, and what is proven is the filter's
 limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
@@ -10,7 +11,7 @@ converted. For the relation that the filter did not watch: under add-remove ever
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
 those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
-stopped the run.
+stopped the run. Where a price is not so, or epsilons are added up, replacing is removing and adding.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from typing import Any
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
-from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta
-from sfumato.privacy.ledger import Ledger, total
+from sfumato.privacy.cost import Cost, Price
+from sfumato.privacy.division import mixture_epsilon
+from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta, worth
+from sfumato.privacy.ledger import Entry, Ledger, seen
 from sfumato.privacy.unit import RELATIONS, Relation
 
 DEFAULT_DELTA = 1e-9
@@ -39,50 +42,51 @@ def default_delta(rows_at_most: int | None) -> float:
 
 def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True) -> dict[str, float]:
     """Valid epsilons at `delta` by accountant; infinity where nothing can be proven."""
-    price = total(ledger, relation)
-    if price.shape == "revealed":
+    prices = [entry.cost.under(relation) for entry in ledger]
+    if any(price.shape == "revealed" for price in prices):
         return {"none": math.inf}
-    if price.mu2 == 0:
+    if not any(price.mu2 for price in prices):
         return {"gdp": 0.0}
-    basic = _basic(ledger, delta=delta, relation=relation)
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
+    groups = [(share, [entry.cost.under(relation) for entry in held]) for share, held in _groups(ledger)]
     distance = sum(entry.cost.distance for entry in ledger)
-    prices = [entry.cost.under(relation) for entry in ledger]
     # The delta of draws is what their own epsilon is stated at; mu, rho and their pairs hold without it.
-    outside = sum(item.delta for item in prices if item.shape != "draws")
+    outside = sum(price.delta for price in prices if price.shape != "draws")
 
-    def settle(convert: Any) -> float:
-        return _settled(convert, delta - outside, distance)
+    def settle(convert: Callable[[list[Price], float], float]) -> float:
+        def whole(rest: float) -> float:
+            return _whole([(share, convert(held, rest)) for share, held in groups], relation)
+
+        return _settled(whole, delta - outside, distance)
 
     found = {
-        "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
-        "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
+        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(sum(price.mu2 for price in held)), rest)),
+        "zcdp": settle(lambda held, rest: zcdp.epsilon(sum(price.rho for price in held), rest)),
     }
-    if math.isfinite(basic):
+    basic = _whole([(share, sum(price.basic for price in held)) for share, held in groups], relation)
+    numeric = numeric_delta(distance, basic) if distance else 0.0
+    if math.isfinite(basic) and sum(price.delta for price in prices) + numeric <= delta * ROUNDING:
         found["basic"] = basic
-    if pld and any(item.shape in ("bounded-range", "draws") for item in prices):
-        ranges: dict[float, int] = {}
-        points: dict[tuple[float, float], int] = {}
-        for item in prices:
-            if item.shape == "bounded-range":
-                ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
-            if item.shape == "draws":
-                points[item.each, item.mass] = points.get((item.each, item.mass), 0) + item.count
-        mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
-        found["pld"] = settle(
-            lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), tuple(points.items()), rest)
-        )
+    if pld and any(price.shape in ("bounded-range", "draws") for price in prices):
+        found["pld"] = settle(_of_pairs)
     return found
 
 
-def _basic(ledger: Ledger, *, delta: float, relation: Relation) -> float:
-    """Σ epsilon, where Σ delta is within `delta` and every charge has an epsilon; else infinity."""
-    prices = [entry.cost.under(relation) for entry in ledger]
-    epsilon = sum(price.basic for price in prices)
-    outside, distance = sum(price.delta for price in prices), sum(entry.cost.distance for entry in ledger)
-    numeric = numeric_delta(distance, epsilon) if distance else 0.0
-    return epsilon if outside + numeric <= delta * ROUNDING else math.inf
+def _groups(ledger: Ledger) -> list[tuple[float, list[Entry]]]:
+    """Rows that see the same: their probability, and what they see."""
+    if ledger.limit is None or not ledger.limit.parts:
+        return [(1.0, list(ledger))]
+    return [(share, seen(ledger, part)) for part, share, _ in ledger.limit.groups]
+
+
+def _whole(groups: list[tuple[float, float]], relation: Relation) -> float:
+    """Epsilon of all rows, from probabilities and epsilons of `_groups`: their mixture under add-remove, the
+    largest under replace (`sfumato.privacy.division`).
+    """
+    if len(groups) > 1 and relation == "add-remove":
+        return mixture_epsilon(groups)
+    return max(epsilon for _, epsilon in groups)
 
 
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
@@ -91,22 +95,45 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
-    spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
-    if limit.accountant == "basic":
-        # Twice the epsilon covers a replacement as a removal and an addition, and delta grows by 1 +
-        # e^epsilon.
-        spend, outside = (
-            (2 * limit.spend, (1 + math.exp(min(limit.spend, 700.0))) * limit.delta)
-            if wider
-            else (limit.spend, limit.delta)
-        )
-        numeric = numeric_delta(DISTANCE_AT_MOST, spend)
-        return {"basic": spend if outside + numeric <= delta * ROUNDING else math.inf}
-    if limit.accountant == "gdp":
-        found = _settled(lambda rest: gdp.epsilon(math.sqrt(spend), rest), delta - outside, DISTANCE_AT_MOST)
-    else:
-        found = _settled(lambda rest: zcdp.epsilon(spend / 2, rest), delta - outside, DISTANCE_AT_MOST)
-    return {limit.accountant: found}
+    if wider and (limit.accountant == "basic" or not all(_wider_is_enough(entry.cost) for entry in ledger)):
+        found = _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
+        return {limit.accountant: found}
+    times, outside = (4, 2 * limit.delta) if wider else (1, limit.delta)
+    groups, accountant = [(share, times * spend) for _, share, spend in limit.groups], limit.accountant
+
+    def whole(rest: float) -> float:
+        return _whole([(p, worth(spend, delta=rest, accountant=accountant)) for p, spend in groups], relation)
+
+    return {accountant: _settled(whole, delta - outside, DISTANCE_AT_MOST)}
+
+
+def _wider_is_enough(cost: Cost) -> bool:
+    """Whether a price under replace is within four times mu² and rho and twice delta of that under
+    add-remove.
+    """
+    one, other, slack = cost.add_remove, cost.replace, 1 + 1e-9
+    return (
+        other.mu2 <= 4 * one.mu2 * slack
+        and other.rho <= 4 * one.rho * slack
+        and other.delta <= 2 * one.delta * slack
+    )
+
+
+def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
+    """Epsilon for replacing a unit, which is removing one and adding another: (2e, (1 + exp(e)) d) where
+    either is (e, d).
+    """
+    part = delta / 2
+    for _ in range(60):
+        epsilon = min(at(part).values())
+        if math.isinf(epsilon):
+            return math.inf
+        times = 1 + math.exp(min(epsilon, 700.0))
+        if part * times <= delta:
+            return 2 * epsilon
+        # A smaller part has a larger epsilon, but for epsilons that are added up.
+        part = min(0.95 * part, 0.99 * delta / times)
+    return math.inf
 
 
 def _settled(convert: Callable[[float], float], delta: float, distance: float) -> float:
@@ -125,6 +152,19 @@ def _settled(convert: Callable[[float], float], delta: float, distance: float) -
     return math.inf
 
 
+def _of_pairs(prices: list[Price], delta: float) -> float:
+    """Epsilon of a schedule by privacy-loss distributions."""
+    ranges: dict[float, int] = {}
+    points: dict[tuple[float, float], int] = {}
+    for price in prices:
+        if price.shape == "bounded-range":
+            ranges[price.epsilon] = ranges.get(price.epsilon, 0) + 1
+        if price.shape == "draws":
+            points[price.each, price.mass] = points.get((price.each, price.mass), 0) + price.count
+    mu = math.sqrt(sum(price.mu2 for price in prices if price.shape == "gaussian"))
+    return _schedule(mu, tuple(ranges.items()), tuple(points.items()), delta)
+
+
 @lru_cache(maxsize=256)
 def _schedule(
     mu: float,
@@ -136,6 +176,8 @@ def _schedule(
     from sfumato.privacy.pld import epsilon_of_schedule
     from sfumato.privacy.three_points import epsilon_of_draws
 
+    if not bounded_range and not draws:
+        return gdp.epsilon(mu, delta)
     if mu == 0 and not bounded_range and len(draws) == 1:
         ((each, mass), count) = draws[0]
         return epsilon_of_draws(count, each=each, mass=mass, delta=delta)

@@ -15,6 +15,7 @@ from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.mechanisms.base import Answer, Mechanism
 from sfumato.privacy.mechanisms.measurement import Measurement
+from sfumato.privacy.mechanisms.noisy_entropies import NoisyEntropies
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
@@ -93,6 +94,8 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
             return (mechanism.sigma,)
         case NoisyErrors():
             return (mechanism.noise.sigma,)
+        case NoisyEntropies():
+            return (mechanism.sigma,)
     return ()
 
 
@@ -118,7 +121,7 @@ class FakeCurator(Recorder):
         match mechanism:
             case Measurement():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors():
+            case Total() | NoisyErrors() | NoisyEntropies():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))
