@@ -244,6 +244,7 @@ def test_rows_at_places_and_combinations_are_those_of_the_table(monkeypatch):
         assert found.shape == (len(places), 2)
         for place, line in zip(places, found, strict=True):
             assert line.tolist() == (every[place].tolist() if place < 150_000 else [0, 0])
+    assert np.array_equal(held.records(both), every)
     wanted, counts = np.unique(every, axis=0, return_counts=True)
     for limit in (1 << 20, 1 << 14, 1):
         monkeypatch.setattr(counting, "_DISTINCT_ROWS", limit)

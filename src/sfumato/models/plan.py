@@ -188,7 +188,7 @@ def plan(
         outcomes=tuple(job.outcome(float(epsilon)) for epsilon in epsilons),
         smallest_epsilon=job.smallest(GOAL),
         least_error=job.least,
-        notes=tuple(job.notes()),
+        notes=tuple(job.notes(epsilons)),
     )
 
 
@@ -382,8 +382,11 @@ class PlannedRun:
             )
         return found
 
-    def notes(self) -> list[str]:
-        found = []
+    def notes(self, epsilons: Sequence[float]) -> list[str]:
+        found: list[str] = []
+        if (advice := getattr(self.recipe, "advice", None)) is not None:
+            for epsilon in epsilons:
+                found += advice(epsilon=float(epsilon), delta=self.delta, rows=self.rows)
         if self.schema.undeclared == "draft":
             found.append("columns that the schema does not declare are not in the plan")
         if self.recipe.guarantee == "none":

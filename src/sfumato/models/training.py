@@ -115,6 +115,8 @@ def prepare(
     if rows is not None:
         rows = check_rows(rows)
     recipe = make_recipe(method, plain_options(options))
+    if (adapt := getattr(recipe, "for_rows", None)) is not None:
+        recipe = adapt(rows)
     epsilon = epsilon_for(recipe, epsilon)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
     chosen = accountant_of(recipe, accountant)
@@ -234,7 +236,7 @@ def budget_of(
     unit: PrivacyUnit,
     undeclared: bool,
 ) -> Budget:
-    """What may be spent, with what thresholds and an earlier purchase set aside."""
+    """What may be spent, with what thresholds, an earlier purchase and the method itself set aside."""
     prior = price_of_schema(schema, unit)
     thresholds = undeclared or any(getattr(column, "open_set", False) for column in schema.columns)
     if recipe.guarantee == "epsilon" and not thresholds:
@@ -250,7 +252,13 @@ def budget_of(
         accountant=accountant,
         thresholds=thresholds,
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
+        tail_share=tail_share_of(recipe),
     )
+
+
+def tail_share_of(recipe: Recipe) -> float:
+    """Share of delta that a method sets aside for mechanisms with a delta of their own."""
+    return float(getattr(recipe, "tail_share", 0.0))
 
 
 def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
@@ -349,6 +357,12 @@ def charge(job: Job, ledger: Path | str, dataset: str) -> None:
     """Charge the whole budget of `job` in a ledger file, but for a drafted schema that is paid there."""
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
+    if getattr(job.recipe, "parts_have_weights", False):
+        raise UsageError(
+            "a run whose parts have weights has one (epsilon, delta) as a whole, but some rows may see more, "
+            "and a ledger adds up what rows see",
+            mend="leave weights out",
+        )
     prior = price_of_schema(job.schema, job.unit)
     DatasetLedger(ledger).charge(
         dataset,

@@ -51,6 +51,8 @@ class Cost:
     draws: int = 0
     distance: float = 0.0
     """Total variation distance of the noise as drawn to the ideal law, summed over the draws."""
+    part: str = ""
+    """Disjoint part of the rows that is read; empty: all rows. See `sfumato.privacy.division`."""
 
     def under(self, relation: str) -> Price:
         """The price under `relation`."""

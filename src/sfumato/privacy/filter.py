@@ -13,6 +13,7 @@ Vadhan 2016, section 3). It admits nothing else, so that no delta is needed to c
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from attrs import define, field, frozen
@@ -83,6 +84,8 @@ class Budget:
     """Whether partition selection may be used, which sets a share of delta aside."""
     prior_delta: float = 0.0
     """Delta that an earlier release has spent on thresholds, set aside as well."""
+    tail_share: float = 0.0
+    """Share of delta set aside for mechanisms that have a delta of their own."""
 
     def __attrs_post_init__(self) -> None:
         if self.accountant == "pure" and self.delta == 0 and not self.thresholds:
@@ -107,10 +110,13 @@ class Budget:
 
     @property
     def threshold_delta(self) -> float:
-        """Delta set aside for partition selection; in a pure run without it, all that mechanisms may use."""
+        """Delta set aside for partition selection and for mechanisms with a delta of their own; in a pure run
+        without thresholds, all that mechanisms may use.
+        """
         if self.accountant == "pure":
             return self.delta * (PURE_THRESHOLD_SHARE if self.thresholds else 1 - NUMERIC_SHARE)
-        return (THRESHOLD_SHARE * self.delta if self.thresholds else 0.0) + self.prior_delta
+        share = (THRESHOLD_SHARE if self.thresholds else 0.0) + self.tail_share
+        return share * self.delta + self.prior_delta
 
     @property
     def conversion_delta(self) -> float:
@@ -129,11 +135,30 @@ class Budget:
     @property
     def spend(self) -> float:
         """The total that mechanisms may spend."""
+        return self.spend_for(self.effective_epsilon)
+
+    def spend_for(self, epsilon: float) -> float:
+        """The spend that is worth `epsilon` at the delta left for conversion. Of epsilons there is room for
+        the rounding of sums below what was asked, in other currencies above.
+        """
         if self.accountant == "pure":
-            return self.effective_epsilon / ROUNDING
+            return epsilon / ROUNDING
         if self.accountant == "gdp":
-            return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
-        return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
+            return gdp.mu(epsilon, self.conversion_delta) ** 2
+        return 2 * zcdp.rho(epsilon, self.conversion_delta)
+
+    def epsilon_of(self, spend: float) -> float:
+        """The epsilon of a spend at the delta left for conversion."""
+        return worth(spend, delta=self.conversion_delta, accountant=self.accountant)
+
+
+def worth(spend: float, *, delta: float, accountant: str) -> float:
+    """The epsilon of a spend in an accountant's currency, at `delta`; the pure filter's are epsilons."""
+    if accountant == "pure":
+        return spend
+    if accountant == "gdp":
+        return gdp.epsilon(math.sqrt(spend), delta)
+    return zcdp.epsilon(spend / 2, delta)
 
 
 def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
@@ -150,6 +175,18 @@ def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
 
 
 @define(kw_only=True)
+class Part:
+    """A disjoint part of the rows, and what its rows may still see."""
+
+    share: float
+    """Probability that a row falls into it."""
+    limit: float
+    """Spend that its rows may see in all, charges for all rows included."""
+    spent: float = 0.0
+    """Charges for this part alone."""
+
+
+@define(kw_only=True)
 class PrivacyFilter:
     """Running totals against a Budget, under one neighbouring relation."""
 
@@ -159,6 +196,8 @@ class PrivacyFilter:
     spent: float = 0.0
     delta_spent: float = 0.0
     distance: float = 0.0
+    parts: dict[str, Part] = field(factory=dict)
+    """Disjoint parts of the rows by name; empty until the rows are divided."""
 
     @classmethod
     def open(cls, budget: Budget, relation: Relation) -> PrivacyFilter:
@@ -170,20 +209,33 @@ class PrivacyFilter:
         """What can never be exceeded, whatever is asked."""
         return Limit(
             accountant=self.budget.accountant,
-            spend=self.most,
+            spend=max(map(self.most, [self.limit, *(part.limit for part in self.parts.values())])),
             delta=self.budget.threshold_delta * ROUNDING,
             exact=self.budget.exact,
+            parts=tuple((name, part.share, self.most(part.limit)) for name, part in self.parts.items()),
+            common=self.spent * ROUNDING if self.parts else 0.0,
         )
 
-    @property
-    def most(self) -> float:
-        """The limit, with room for the rounding of sums. Of epsilons there is room below what was asked."""
-        return self.budget.effective_epsilon if self.is_pure else self.limit * ROUNDING
+    def most(self, limit: float) -> float:
+        """A limit of all rows or of a part, with room for the rounding of sums; never more than an epsilon
+        that was asked for.
+        """
+        asked = self.is_pure and limit == self.limit
+        return self.budget.effective_epsilon if asked else limit * ROUNDING
 
     @property
     def left(self) -> float:
-        """Spend that is still free."""
-        return max(0.0, self.limit - self.spent)
+        """Spend that is still free for all rows; nothing once they are divided."""
+        return 0.0 if self.parts else max(0.0, self.limit - self.spent)
+
+    def left_in(self, part: str) -> float:
+        """Spend that is still free for one part of the rows."""
+        held = self.parts[part]
+        return max(0.0, held.limit - self.spent - held.spent)
+
+    def divide(self, shares: Mapping[str, float], limits: Mapping[str, float]) -> None:
+        """From now on charges are for one part of the rows each; see `sfumato.privacy.division`."""
+        self.parts = {name: Part(share=share, limit=limits[name]) for name, share in shares.items()}
 
     @property
     def delta_left(self) -> float:
@@ -211,21 +263,30 @@ class PrivacyFilter:
             # Its owner gives up the guarantee: nothing stands in the way, and nothing is left afterwards.
             self.spent = math.inf
             return
-        spent = self.spent + self.price(price)
+        part = self.parts.get(cost.part)
+        if (part is None) == bool(self.parts):
+            raise ValueError("once the rows are divided, every charge is for one of the parts")
+        limit = self.limit if part is None else part.limit
+        spent = self.spent + self.price(price) + (0.0 if part is None else part.spent)
         delta = self.delta_spent + price.delta
         distance = self.distance + cost.distance
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
-            spent <= self.most
+            spent <= self.most(limit)
             and delta <= self.budget.threshold_delta * ROUNDING
             and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
             and not (self.budget.exact and (distance or (price.shape == "draws" and price.delta)))
         ):
             raise Overdraft(
-                f"a mechanism asks for {self.price(price):.3g} of the privacy budget, {self.left:.3g} is left"
+                f"a mechanism asks for {self.price(price):.3g} of the privacy budget, "
+                f"{self.left if part is None else self.left_in(cost.part):.3g} is left"
             )
-        self.spent, self.delta_spent, self.distance = spent, delta, distance
+        if part is None:
+            self.spent = spent
+        else:
+            part.spent += self.price(price)
+        self.delta_spent, self.distance = delta, distance
 
     @property
     def is_pure(self) -> bool:

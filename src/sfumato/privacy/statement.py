@@ -2,7 +2,8 @@
 
 Where the schedule was fixed beforehand, so that the sum of the charges is a public number, it is
 converted by Gaussian DP, zCDP and privacy-loss distributions, or epsilons and deltas are added up where every
-mechanism has its own, each of them valid, and the smallest epsilon is reported.
+mechanism has its own, each of them valid, and the smallest epsilon is reported. Where the rows were divided,
+this is done for each part, and the parts are put together.
 
 Where later charges depend on earlier answers the sum is random, and what is proven is the filter's
 limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
@@ -10,11 +11,9 @@ converted. For the relation that the filter did not watch: under add-remove ever
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
 those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
-stopped the run.
-
-The limit of a filter that adds up epsilons and deltas is not converted, so that delta is 0, or what
-thresholds or draws take. Where thresholds alone may take delta, epsilons and deltas under replace are at most
-twice those under add-remove; otherwise a replacement counts as a removal and an addition.
+stopped the run. Where epsilons are added up, the limit is not converted, so that delta is 0, or what
+thresholds or draws take; where thresholds alone may take it, epsilons and deltas under replace are at most
+twice those under add-remove, and so is the limit. Where prices are not so, replacing is removing and adding.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ from typing import Any
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
-from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta
-from sfumato.privacy.ledger import Ledger, Limit, total
+from sfumato.privacy.cost import Cost, Price
+from sfumato.privacy.division import mixture_epsilon
+from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta, worth
+from sfumato.privacy.ledger import Entry, Ledger, Limit, seen
 from sfumato.privacy.unit import RELATIONS, Relation
 
 DEFAULT_DELTA = 1e-9
@@ -43,55 +44,56 @@ def default_delta(rows_at_most: int | None) -> float:
 
 def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True) -> dict[str, float]:
     """Valid epsilons at `delta` by accountant; infinity where nothing can be proven."""
-    price = total(ledger, relation)
-    if price.shape == "revealed":
+    prices = [entry.cost.under(relation) for entry in ledger]
+    if any(price.shape == "revealed" for price in prices):
         return {"none": math.inf}
-    if price.mu2 == 0:
+    if not any(price.mu2 for price in prices):
         return {"gdp": 0.0}
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
-    sums = _sums(ledger, delta=delta, relation=relation)
+    groups = [(share, [entry.cost.under(relation) for entry in held]) for share, held in _groups(ledger)]
     distance = sum(entry.cost.distance for entry in ledger)
-    prices = [entry.cost.under(relation) for entry in ledger]
     # The delta of draws is what their own epsilon is stated at; mu, rho and their pairs hold without it.
-    outside = sum(item.delta for item in prices if item.shape != "draws")
+    outside = sum(price.delta for price in prices if price.shape != "draws")
 
-    def settle(convert: Any) -> float:
-        return _settled(convert, delta - outside, distance)
+    def settle(convert: Callable[[list[Price], float], float]) -> float:
+        def whole(rest: float) -> float:
+            return _whole([(share, convert(held, rest)) for share, held in groups], relation)
+
+        return _settled(whole, delta - outside, distance)
 
     found = {
-        "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
-        "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
+        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(sum(price.mu2 for price in held)), rest)),
+        "zcdp": settle(lambda held, rest: zcdp.epsilon(sum(price.rho for price in held), rest)),
     }
-    if math.isfinite(sums):
+    sums = _whole([(share, sum(price.own for price in held)) for share, held in groups], relation)
+    if _is_covered(sums, sum(price.delta for price in prices), distance=distance, delta=delta):
         found["pure"] = sums
-    if pld and any(item.shape in ("bounded-range", "pure", "draws") for item in prices):
-        ranges: dict[float, int] = {}
-        pures: dict[float, int] = {}
-        points: dict[tuple[float, float], int] = {}
-        for item in prices:
-            if item.shape == "bounded-range":
-                ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
-            if item.shape == "pure":
-                pures[item.epsilon] = pures.get(item.epsilon, 0) + 1
-            if item.shape == "draws":
-                points[item.each, item.mass] = points.get((item.each, item.mass), 0) + item.count
-        mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
-        found["pld"] = settle(
-            lambda rest: _schedule(
-                math.sqrt(mu2), tuple(ranges.items()), tuple(pures.items()), tuple(points.items()), rest
-            )
-        )
+    if pld and any(price.shape in ("bounded-range", "pure", "draws") for price in prices):
+        found["pld"] = settle(_of_pairs)
     return found
 
 
-def _sums(ledger: Ledger, *, delta: float, relation: Relation) -> float:
-    """Σ epsilon, where Σ delta is within `delta` and every charge has an epsilon; else infinity."""
-    prices = [entry.cost.under(relation) for entry in ledger]
-    epsilon = sum(price.own for price in prices)
-    outside, distance = sum(price.delta for price in prices), sum(entry.cost.distance for entry in ledger)
+def _groups(ledger: Ledger) -> list[tuple[float, list[Entry]]]:
+    """Rows that see the same: their probability, and what they see."""
+    if ledger.limit is None or not ledger.limit.parts:
+        return [(1.0, list(ledger))]
+    return [(share, seen(ledger, part)) for part, share, _ in ledger.limit.groups]
+
+
+def _whole(groups: list[tuple[float, float]], relation: Relation) -> float:
+    """Epsilon of all rows, from probabilities and epsilons of `_groups`: their mixture under add-remove, the
+    largest under replace (`sfumato.privacy.division`).
+    """
+    if len(groups) > 1 and relation == "add-remove":
+        return mixture_epsilon(groups)
+    return max(epsilon for _, epsilon in groups)
+
+
+def _is_covered(epsilon: float, outside: float, *, distance: float, delta: float) -> bool:
+    """Whether a sum of epsilons is a number, and `delta` covers the deltas and the noise tables beside it."""
     numeric = numeric_delta(distance, epsilon) if distance else 0.0
-    return epsilon if outside + numeric <= delta * ROUNDING else math.inf
+    return math.isfinite(epsilon) and outside + numeric <= delta * ROUNDING
 
 
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
@@ -100,25 +102,50 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
+    if wider and not all(_wider_is_enough(entry.cost, limit) for entry in ledger):
+        found = _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
+        return {limit.accountant: found}
+    accountant, distance = limit.accountant, 0.0 if limit.exact else DISTANCE_AT_MOST
+    pure = accountant == "pure"
+    times, outside = (2 if pure else 4, 2 * limit.delta) if wider else (1, limit.delta)
+    groups = [(share, times * spend) for _, share, spend in limit.groups]
+    if pure:
+        sums = _whole(groups, relation)
+        return {accountant: sums if _is_covered(sums, outside, distance=distance, delta=delta) else math.inf}
+
+    def whole(rest: float) -> float:
+        return _whole([(p, worth(spend, delta=rest, accountant=accountant)) for p, spend in groups], relation)
+
+    return {accountant: _settled(whole, delta - outside, distance)}
+
+
+def _wider_is_enough(cost: Cost, limit: Limit) -> bool:
+    """Whether a price under replace is within four times mu² and rho, or twice epsilon, and twice delta of
+    that under add-remove. Of epsilons at a delta of their own this is not known beforehand.
+    """
+    one, other, slack = cost.add_remove, cost.replace, 1 + 1e-9
+    if other.delta > 2 * one.delta * slack:
+        return False
     if limit.accountant == "pure":
-        return {"pure": _sums_at_limit(limit, delta=delta, wider=wider)}
-    spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
-    if limit.accountant == "gdp":
-        found = _settled(lambda rest: gdp.epsilon(math.sqrt(spend), rest), delta - outside, DISTANCE_AT_MOST)
-    else:
-        found = _settled(lambda rest: zcdp.epsilon(spend / 2, rest), delta - outside, DISTANCE_AT_MOST)
-    return {limit.accountant: found}
+        return limit.exact and other.own <= 2 * one.own * slack
+    return other.mu2 <= 4 * one.mu2 * slack and other.rho <= 4 * one.rho * slack
 
 
-def _sums_at_limit(limit: Limit, *, delta: float, wider: bool) -> float:
-    """What a filter of epsilons and deltas proves."""
-    spend, outside = limit.spend, limit.delta
-    if wider:
-        # A removal and an addition; or else a second filter with twice the limit.
-        outside *= 2.0 if limit.exact else 1 + math.exp(min(spend, 700.0))
-        spend *= 2
-    numeric = 0.0 if limit.exact else numeric_delta(DISTANCE_AT_MOST, spend)
-    return spend if outside + numeric <= delta * ROUNDING else math.inf
+def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
+    """Epsilon for replacing a unit, which is removing one and adding another: (2e, (1 + exp(e)) d) where
+    either is (e, d).
+    """
+    part = delta / 2
+    for _ in range(60):
+        epsilon = min(at(part).values())
+        if math.isinf(epsilon):
+            return math.inf
+        times = 1 + math.exp(min(epsilon, 700.0))
+        if part * times <= delta * ROUNDING:
+            return 2 * epsilon
+        # A smaller part has a larger epsilon, but for epsilons that are added up.
+        part = min(0.95 * part, delta / times)
+    return math.inf
 
 
 def _settled(convert: Callable[[float], float], delta: float, distance: float) -> float:
@@ -137,6 +164,22 @@ def _settled(convert: Callable[[float], float], delta: float, distance: float) -
     return math.inf
 
 
+def _of_pairs(prices: list[Price], delta: float) -> float:
+    """Epsilon of a schedule by privacy-loss distributions."""
+    ranges: dict[float, int] = {}
+    pures: dict[float, int] = {}
+    points: dict[tuple[float, float], int] = {}
+    for price in prices:
+        if price.shape == "bounded-range":
+            ranges[price.epsilon] = ranges.get(price.epsilon, 0) + 1
+        if price.shape == "pure":
+            pures[price.epsilon] = pures.get(price.epsilon, 0) + 1
+        if price.shape == "draws":
+            points[price.each, price.mass] = points.get((price.each, price.mass), 0) + price.count
+    mu = math.sqrt(sum(price.mu2 for price in prices if price.shape == "gaussian"))
+    return _schedule(mu, tuple(ranges.items()), tuple(pures.items()), tuple(points.items()), delta)
+
+
 @lru_cache(maxsize=256)
 def _schedule(
     mu: float,
@@ -149,6 +192,8 @@ def _schedule(
     from sfumato.privacy.pld import epsilon_of_schedule
     from sfumato.privacy.three_points import epsilon_of_draws
 
+    if not bounded_range and not pure and not draws:
+        return gdp.epsilon(mu, delta)
     if mu == 0 and not bounded_range and not pure and len(draws) == 1:
         ((each, mass), count) = draws[0]
         return epsilon_of_draws(count, each=each, mass=mass, delta=delta)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,22 @@ from sfumato.tables.source import Source
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.tables.limit import RowLimiter
 
 Counts = npt.NDArray[np.int64]
 Clique = tuple[Encoder, ...]
+
+
+class Limiter(Protocol):
+    """Which rows of a source count: the same ones in every pass."""
+
+    @property
+    def source(self) -> Any: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def mask(self, start: int, stop: int) -> pl.Series: ...
+
 
 TABLE_BYTES = 1 << 29
 _GRAM_ROWS = 1 << 13
@@ -49,7 +61,7 @@ class BlockCounter:
         source: Source,
         *,
         keep_bytes: int = 256 << 20,
-        limiter: RowLimiter | None = None,
+        limiter: Limiter | None = None,
         table_bytes: int = TABLE_BYTES,
     ) -> None:
         if limiter is not None and limiter.source is not source:
@@ -139,33 +151,25 @@ class BlockCounter:
                     counts.add(block.get_column(name))
         return [found[name].result() for name in columns]
 
-    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
+    def records(
+        self, encoders: Sequence[Encoder], places: Sequence[int] | None = None
+    ) -> npt.NDArray[np.integer[Any]]:
         """Codes of the rows at `places` (from 0, in any order, repeats allowed), one line each; 0 at places
-        beyond the last row.
+        beyond the last row. None: all rows, in their order; all codes are kept in memory. 32 bits where every
+        code fits, else 64.
 
         One pass over the whole source, whatever the places are.
         """
-        import polars as pl
-
+        dtype = np.int32 if all(encoder.size <= 1 << 31 for encoder in encoders) else np.int64
+        if places is None:
+            pieces = self._lines(encoders, dtype) if encoders else ()
+            return np.concatenate([np.zeros((0, len(encoders)), dtype), *pieces])
         wanted = np.asarray(places, dtype=np.int64)
-        few = wanted.size <= _FEW_PLACES
-        at, seen = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, bool)
-        picked: list[pl.DataFrame] = []
-        start = held = 0
-        for block in self._blocks(list(dict.fromkeys(encoder.column for encoder in encoders))):
-            here = (wanted >= start) & (wanted < start + block.height)
-            # As many rows are taken from every block; those that nobody asked for are thrown away.
-            taken = np.where(here, wanted - start, 0) if few else wanted[here] - start
-            at = np.where(here, held + (np.arange(wanted.size) if few else np.cumsum(here) - 1), at)
-            seen |= here
-            picked.append(block[taken])
-            held += taken.size
-            start += block.height
-        if not held:
-            return np.zeros((wanted.size, len(encoders)), dtype=np.int64)
-        rows = pl.concat(picked)[at]
-        codes = [np.asarray(each.encode(rows.get_column(each.column)), dtype=np.int64) for each in encoders]
-        return np.where(seen[:, None], np.stack(codes, axis=1), 0)
+        rows, seen = self._rows_at(list(dict.fromkeys(encoder.column for encoder in encoders)), wanted)
+        if rows is None:
+            return np.zeros((wanted.size, len(encoders)), dtype)
+        codes = [np.asarray(each.encode(rows.get_column(each.column)), dtype) for each in encoders]
+        return np.where(seen[:, None], np.stack(codes, axis=1), dtype(0))
 
     def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
         """Combinations of codes that occur, one line each in rising order, and how often: a table of counts
@@ -179,13 +183,41 @@ class BlockCounter:
         lines, counts = np.zeros((0, len(encoders)), np.int64), np.zeros(0, np.int64)
         waiting: list[npt.NDArray[np.int64]] = []
         held = 0
-        for codes, rows in self._codes(list(encoders)):
-            waiting.append(np.stack([codes[encoder].astype(np.int64) for encoder in encoders], axis=1))
-            held += rows
+        for piece in self._lines(encoders, np.int64):
+            waiting.append(piece)
+            held += piece.shape[0]
             if held > max(_DISTINCT_ROWS, lines.shape[0]):
                 lines, counts = _merged(lines, counts, waiting, encoders)
                 waiting, held = [], 0
         return _merged(lines, counts, waiting, encoders)
+
+    def _lines(self, encoders: Sequence[Encoder], dtype: type[Any]) -> Iterator[npt.NDArray[Any]]:
+        """Codes of all rows, one line each, at most CHUNK at a time."""
+        for codes, _ in self._codes(list(encoders)):
+            yield np.stack([codes[encoder].astype(dtype) for encoder in encoders], axis=1)
+
+    def _rows_at(
+        self, columns: list[str], wanted: npt.NDArray[np.int64]
+    ) -> tuple[pl.DataFrame | None, npt.NDArray[np.bool_]]:
+        """A row for each wanted place, and whether it is that row: any other one stands in for places beyond
+        the last; None where there is no row at all.
+        """
+        import polars as pl
+
+        few = wanted.size <= _FEW_PLACES
+        at, seen = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, bool)
+        picked: list[pl.DataFrame] = []
+        start = held = 0
+        for block in self._blocks(columns):
+            here = (wanted >= start) & (wanted < start + block.height)
+            # As many rows are taken from every block; those that nobody asked for are thrown away.
+            taken = np.where(here, wanted - start, 0) if few else wanted[here] - start
+            at = np.where(here, held + (np.arange(wanted.size) if few else np.cumsum(here) - 1), at)
+            seen |= here
+            picked.append(block[taken])
+            held += taken.size
+            start += block.height
+        return (pl.concat(picked)[at] if held else None), seen
 
     def _batches(self, cliques: Sequence[Clique]) -> Iterator[list[Clique]]:
         batch: list[Clique] = []

@@ -16,6 +16,7 @@ from sfumato.privacy.ledger import Entry
 from sfumato.privacy.mechanisms.base import Answer, Mechanism
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.measurement import Measurement
+from sfumato.privacy.mechanisms.noisy_entropies import NoisyEntropies
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
@@ -95,6 +96,8 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
             return (mechanism.sigma,)
         case NoisyErrors():
             return (mechanism.noise.sigma,)
+        case NoisyEntropies():
+            return (mechanism.sigma,)
     return ()
 
 
@@ -120,7 +123,7 @@ class FakeCurator(Recorder):
         match mechanism:
             case Measurement() | LaplaceCounts():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors() | ScoreProducts():
+            case Total() | NoisyErrors() | NoisyEntropies() | ScoreProducts():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))

@@ -13,26 +13,31 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from sfumato.models.model import Model
 from sfumato.models.training import Job, prepare, train
 from sfumato.privacy.cost import Price
-from sfumato.privacy.ledger import total
+from sfumato.privacy.ledger import seen, total
 from sfumato.privacy.mechanisms.base import Mechanism
 from sfumato.privacy.mechanisms.draws import AT_ONCE, Draws
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.plausible_release import PassingMass, PlausibleRelease
 from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.score_products import ScoreProducts
+from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
+from sfumato.privacy.rounded_gaussian import RoundedGaussian
+from sfumato.privacy.secure_random import random_bytes
 from sfumato.privacy.statement import epsilon_of
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.sampling.tally import Tally
+from sfumato.testing.coupling import parts_by_content
 from sfumato.testing.curators import (
     FakeCurator,
     Heard,
@@ -52,6 +57,8 @@ class Recording:
     job: Job
     model: Model
     heard: tuple[Heard, ...]
+    chance: bytes
+    """What decided which part of the rows each row falls into."""
 
 
 @frozen(kw_only=True)
@@ -78,8 +85,10 @@ def record(table: Any, *, epsilon: float = 1.0, method: str = "mst", **options: 
     """Fit `table` (options as of `sfumato.fit`) and keep all that was read; checks the charges."""
     job = _prepared(table, epsilon=epsilon, method=method, **options)
     curator = Recorder.over(job.table.curator(unit=job.unit, budget=job.budget))
-    model = train(job, curator=curator)
-    recording = Recording(job=job, model=model, heard=tuple(curator.heard))
+    chance = random_bytes(16)
+    with parts_by_content(chance):
+        model = train(job, curator=curator)
+    recording = Recording(job=job, model=model, heard=tuple(curator.heard), chance=chance)
     check_charges(recording, curator)
     return recording
 
@@ -102,7 +111,8 @@ def replay(recording: Recording, neighbour: Any, *, relation: Relation, **option
             first.stored, first.schema, first.unit, first.budget, first.recipe, first.decimal,
         ), "the public facts depend on the rows"  # fmt: skip
         player = Player.of(job.table.curator(unit=job.unit, budget=job.budget), recording.heard)
-        model = train(job, curator=player)
+        with parts_by_content(recording.chance):
+            model = train(job, curator=player)
     except AssertionError:
         raise
     except Exception as error:
@@ -161,14 +171,20 @@ def check_charges(recording: Recording, curator: Recorder) -> None:
         assert read.entry is entry, f"read {number} came before its charge"
         assert entry.mechanism == read.mechanism.name, f"charge {number} is for another mechanism"
         assert entry.parameters == read.mechanism.describe(), f"charge {number} states other parameters"
-        assert entry.cost == read.mechanism.cost(job.unit), f"charge {number} has another price"
+        assert evolve(entry.cost, part="") == read.mechanism.cost(job.unit), (
+            f"charge {number} has another price"
+        )
     held = curator.filter
     price = total(ledger, held.relation)
     if price.shape != "revealed":
-        spent = sum(held.price(entry.cost.under(held.relation)) for entry in ledger)
-        assert _close(spent, held.spent), "the filter has not counted every charge"
+        for name in ["", *held.parts]:
+            part = held.parts.get(name)
+            counted = held.spent if part is None else held.spent + part.spent
+            spent = sum(held.price(entry.cost.under(held.relation)) for entry in seen(ledger, name))
+            assert _close(spent, counted), "the filter has not counted every charge"
+            limit = held.limit if part is None else part.limit
+            assert spent <= limit * SLACK, "more was spent than the budget holds"
         assert _close(price.delta, held.delta_spent), "the filter has not counted every delta"
-        assert spent <= held.limit * SLACK, "more was spent than the budget holds"
         epsilon = epsilon_of(ledger, delta=job.budget.delta, relation=held.relation, pld=False)
         assert epsilon <= job.budget.epsilon * SLACK, "epsilon exceeds the budget"
 
@@ -248,6 +264,10 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
             return _score_fault(step, step.mechanism.rate, each, unit.score(relation))
         case Quantile():
             return _score_fault(step, step.mechanism.rate, step.price.epsilon)
+        case PassingMass() | PlausibleRelease():
+            return _seed_fault(step, relation)
+        case SeedHistogram():
+            return _histogram_fault(step, step.mechanism, unit, relation)
         case Draws():
             return draws_fault(step, step.mechanism, unit, relation)
         case PublicRows():
@@ -352,6 +372,39 @@ def _score_fault(step: Step, rate: Fraction, epsilon: float, furthest: int | Non
     if 2 * float(rate) * float(most) > epsilon * SLACK:
         return f"a score moves by {2 * float(rate) * float(most):.6g} / (2 rate), charged for {epsilon:.6g}"
     return "a score moves further than the unit allows" if furthest is not None and most > furthest else ""
+
+
+def _seed_fault(step: Step, relation: Relation) -> str:
+    """Seeds differ in one record, added or exchanged."""
+    sides = [dict(zip(*_counted(each), strict=True)) for each in (step.exact, step.other)]
+    moved = [sides[0].get(row, 0) - sides[1].get(row, 0) for row in sides[0].keys() | sides[1].keys()]
+    changed = sum(abs(change) for change in moved)
+    return "" if changed <= (1 if relation == "add-remove" else 2) else f"{changed} seeds differ"
+
+
+def _counted(records: Any) -> tuple[list[bytes], list[int]]:
+    rows, counts = np.unique(np.asarray(records, dtype=np.int64), axis=0, return_counts=True)
+    return [row.tobytes() for row in rows], counts.tolist()
+
+
+def _histogram_fault(step: Step, mechanism: SeedHistogram, unit: PrivacyUnit, relation: Relation) -> str:
+    """As for texts: combinations of both tables are a Gaussian query, the others stay hidden but for
+    delta.
+    """
+    one, other = (
+        {row.tobytes(): int(count) for row, count in zip(*each, strict=True)}
+        for each in (step.exact, step.other)
+    )
+    shared = one.keys() & other.keys()
+    squared = sum((one[row] - other[row]) ** 2 for row in shared)
+    alone = [n for side in (one, other) for row, n in side.items() if row not in shared]
+    if len(alone) > unit.score(relation) or any(n > unit.at_most for n in alone):
+        return "more combinations differ than the unit allows"
+    shown = sum(float(RoundedGaussian(mechanism.sigma).ideal_tail(mechanism.threshold - n)) for n in alone)
+    paid = step.price.mu2 * float(mechanism.sigma) ** 2
+    if squared > paid * SLACK:
+        return f"squared distance {squared}, charged for {paid:.6g}"
+    return "" if shown <= step.price.delta * SLACK else f"delta {shown:.3g}, charged {step.price.delta:.3g}"
 
 
 def _partition_fault(step: Step, mechanism: PartitionSelection, unit: PrivacyUnit, relation: Relation) -> str:

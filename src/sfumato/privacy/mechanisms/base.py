@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from sfumato.domain.encoder import Encoder
+from sfumato.domain.encoder import Codes, Encoder
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -18,7 +18,7 @@ Clique = tuple[Encoder, ...]
 
 
 class Rows(Protocol):
-    """Private rows, as seen by mechanisms: they can be counted and nothing else."""
+    """Private rows, as seen by mechanisms."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
         """Exact counts over the product of each clique's codes."""
@@ -37,12 +37,14 @@ class Rows(Protocol):
         each column with itself."""
         ...
 
-    def records(self, encoders: Sequence[Encoder], places: Sequence[int]) -> Counts:
-        """Codes of the rows at some places, one line each; 0 at places beyond the last row."""
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
+        """Codes of the rows at some places, one line each; 0 at places beyond the last row. None: all rows,
+        in their order.
+        """
         ...
 
     def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
-        """Combinations of codes that occur, one line each, and how often."""
+        """Combinations of codes that occur, one line each in rising order, and how often."""
         ...
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:

@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 from attrs import field, frozen
 
-from sfumato.domain.encoder import Encoder
+from sfumato.domain.encoder import Codes, Encoder
 from sfumato.errors import InputError, JobError
 from sfumato.privacy.cost import Cost, Price, draws
 from sfumato.privacy.discrete_laplace import DiscreteLaplace
@@ -70,7 +70,7 @@ class Read:
     """What was read of the rows for some draws."""
 
     rows: int
-    lines: Counts
+    lines: Codes
     """Codes of the rows that were picked, or the combinations that occur."""
     counts: Counts | None
     """How often combinations occur; None where rows were picked."""
