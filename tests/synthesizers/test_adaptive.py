@@ -122,11 +122,20 @@ def test_a_target_is_served():
     for pair in range(4):
         columns[f"x{pair}"] = rng.integers(0, 12, rows)
         columns[f"y{pair}"] = (columns[f"x{pair}"] + rng.integers(0, 3, rows)) % 12
-    target = (columns["x0"] + rng.integers(0, 6, rows)) % 12
-    frame = pl.DataFrame({**columns, "t": target})
-    plain = fitted(frame, 0.4).sample(frame.height, seed=1)
-    served = fitted(frame, 0.4, options={"target": "t"}).sample(frame.height, seed=1)
-    assert distance(frame, served, ["t", "x0"]) < distance(frame, plain, ["t", "x0"])
+    label = (columns["x0"] + rng.integers(0, 6, rows)) % 12
+    frame = pl.DataFrame({**columns, "t": label})
+    far = {
+        target: np.mean([
+            distance(
+                frame,
+                fitted(frame, 0.4, seed=seed, options={"target": target}).sample(rows, seed=1),
+                ["t", "x0"],
+            )
+            for seed in range(4)
+        ])
+        for target in ("t", None)
+    }  # fmt: skip
+    assert far["t"] < far[None]
 
 
 def test_a_workload_of_named_columns_is_all_that_is_measured():
