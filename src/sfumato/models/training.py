@@ -32,7 +32,7 @@ from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe
-from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 from sfumato.tables.dialect import CsvDialect
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ def prepare(
         check(_modelled(facts, stored))
     budget = budget_of(
         facts,
+        training=trains(recipe),
         epsilon=epsilon,
         delta=found_delta,
         accountant=chosen,
@@ -168,6 +169,7 @@ def budget_of(
     accountant: Accountant,
     unit: PrivacyUnit,
     undeclared: bool,
+    training: bool = False,
 ) -> Budget:
     """What may be spent, with what thresholds and an earlier purchase set aside."""
     prior = price_of_schema(schema, unit)
@@ -176,6 +178,7 @@ def budget_of(
         delta=delta,
         accountant=accountant,
         thresholds=undeclared or any(getattr(column, "open_set", False) for column in schema.columns),
+        training=training,
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
     )
 

@@ -22,7 +22,7 @@ from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.schema import read_schema
 from sfumato.synthesizers.recipe import Generator
-from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 
 TOLERANCE = 1e-9
 """Relative difference allowed between rebuilt and stored numbers (other processors round differently)."""
@@ -94,6 +94,7 @@ def _repeat(model: Model) -> tuple[ReplayCurator, Domain, Generator]:
         delta=request["delta"],
         accountant=request["accountant"],
         thresholds=request["thresholds"],
+        training=trains(make_recipe(model.method, model.options)),
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
     )
     if unit.column is not None and schema[unit.column].kind != "id":

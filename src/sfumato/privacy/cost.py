@@ -9,7 +9,7 @@ from attrs import frozen
 
 from sfumato.privacy import gdp
 
-Shape = Literal["gaussian", "bounded-range", "none", "revealed"]
+Shape = Literal["gaussian", "bounded-range", "subsampled", "none", "revealed"]
 
 
 @frozen(kw_only=True)
@@ -17,8 +17,9 @@ class Price:
     """Cost of one mechanism under one neighbouring relation.
 
     `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
-    outside of both (thresholds). `shape` names the dominating pair for privacy-loss distributions: a
-    Gaussian with `mu2`, or a bounded-range pair with range `epsilon`.
+    outside of both (thresholds, and what the price of a training in mu leaves out). `shape` names the
+    dominating pair for privacy-loss distributions: a Gaussian with `mu2`, a bounded-range pair with range
+    `epsilon`, or many subsampled Gaussians, whose numbers stand in the ledger.
     """
 
     shape: Shape

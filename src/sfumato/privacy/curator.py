@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,9 @@ from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.privacy.wide_gaussian import LARGEST
 
+if TYPE_CHECKING:
+    from sfumato.privacy.dpsgd import Program, Released
+
 SEEDED = "the noise came from a fixed seed: not private against anyone who knows the seed"
 
 
@@ -47,6 +50,8 @@ class Countable(Protocol):
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
+    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]: ...
+
 
 class _Remembering:
     """Rows with a memory for private intermediate results."""
@@ -56,6 +61,7 @@ class _Remembering:
         self.marginals = rows.marginals
         self.pair_tables = rows.pair_tables
         self.value_counts = rows.value_counts
+        self.codes = rows.codes
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         if key not in self._memo:
@@ -262,6 +268,37 @@ class Curator:
         mechanism = Quantile(encoder=encoder, first=first, quantile=quantile, rate=rate)
         return int(self.release(mechanism, purpose=purpose).arrays[0][0])
 
+    def train(
+        self,
+        program: Program,
+        *,
+        encoders: Sequence[Encoder],
+        total: float,
+        batch: float,
+        steps: int,
+        clip: float,
+        spend: float,
+        share: float,
+        purpose: str,
+        rounds: int = 1,
+        group: int = 1,
+        exposed: Sequence[str] = (),
+    ) -> Released:
+        """Train the network of `program` on the rows by DP-SGD, for at most `spend`.
+
+        total: public number of rows. batch: rows (groups, where `group` > 1) that are expected in a batch. share:
+        part of the delta for trainings that this one takes. rounds: how often parameters are released; steps
+        are a multiple of it. exposed: parts of the network that are trained without noise, for an infinite price.
+        """
+        from sfumato.privacy.trainings import plan_training
+
+        mechanism = plan_training(
+            self, program, encoders=encoders, total=total, batch=batch, steps=steps, clip=clip, spend=spend,
+            share=share, rounds=rounds, group=group, exposed=exposed,
+            report=lambda text: self._progress(f"{purpose}: {text}"),
+        )  # fmt: skip
+        return mechanism.released(self.release(mechanism, purpose=purpose))
+
     def remark(self, text: str) -> None:
         """Something the user should know, made of released numbers and public facts alone."""
         self.remarks.append(text)
@@ -323,6 +360,9 @@ class _NoRows:
         raise AssertionError("a replay has no rows")
 
     def pair_tables(self, encoders: Sequence[Encoder]) -> Counts:
+        raise AssertionError("a replay has no rows")
+
+    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
         raise AssertionError("a replay has no rows")
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:

@@ -23,6 +23,8 @@ from sfumato.scalars import real
 Accountant = Literal["gdp", "zcdp"]
 THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
+TRAINING_SHARE = 0.04
+"""Share of delta kept for the prices of trained networks, where a method trains any."""
 NUMERIC_SHARE = 0.001
 """Share of delta kept for the distance of the noise tables to the ideal law."""
 
@@ -70,6 +72,8 @@ class Budget:
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
+    training: bool = False
+    """Whether networks may be trained, which sets a share of delta aside."""
     prior_delta: float = 0.0
     """Delta that an earlier release has spent on thresholds, set aside as well."""
 
@@ -91,9 +95,19 @@ class Budget:
         return (THRESHOLD_SHARE * self.delta if self.thresholds else 0.0) + self.prior_delta
 
     @property
+    def training_delta(self) -> float:
+        """Delta set aside for trained networks."""
+        return TRAINING_SHARE * self.delta if self.training else 0.0
+
+    @property
+    def outside_delta(self) -> float:
+        """Delta set aside for all that converting the composed cost does not cover."""
+        return self.threshold_delta + self.training_delta
+
+    @property
     def conversion_delta(self) -> float:
         """Delta left for turning the composed cost into epsilon."""
-        return self.delta * (1 - NUMERIC_SHARE) - self.threshold_delta
+        return self.delta * (1 - NUMERIC_SHARE) - self.outside_delta
 
     @property
     def spend(self) -> float:
@@ -134,7 +148,7 @@ class PrivacyFilter:
         return Limit(
             accountant=self.budget.accountant,
             spend=self.limit * ROUNDING,
-            delta=self.budget.threshold_delta * ROUNDING,
+            delta=self.budget.outside_delta * ROUNDING,
         )
 
     @property
@@ -170,7 +184,7 @@ class PrivacyFilter:
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
             spent <= self.limit * ROUNDING
-            and delta <= self.budget.threshold_delta * ROUNDING
+            and delta <= self.budget.outside_delta * ROUNDING
             and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
         ):

@@ -61,7 +61,7 @@ class Limit:
     spend: float
     """Σ mu² (gdp) or 2 Σ rho (zcdp), under the relation of the unit."""
     delta: float
-    """Delta that thresholds may take."""
+    """Delta that thresholds and trained networks may take."""
 
 
 @define

@@ -8,9 +8,10 @@ Where later charges depend on earlier answers the sum is random, and what is pro
 limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
 converted. For the relation that the filter did not watch: under add-remove every price is at most that
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
-those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
+those under add-remove, but for trained networks (a table of counts moves by √2 times the L2 distance, a choice by twice the
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
-stopped the run.
+stopped the run. Where networks were trained, a replacement is taken as a removal and an addition of the
+whole run: twice epsilon at (1 + e^epsilon) times delta.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
 from sfumato.privacy.filter import DISTANCE_AT_MOST, numeric_delta
-from sfumato.privacy.ledger import Ledger, total
+from sfumato.privacy.ledger import Entry, Ledger, total
 from sfumato.privacy.unit import RELATIONS, Relation
 
 DEFAULT_DELTA = 1e-9
@@ -55,6 +57,9 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
         "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
     }
+    trained = [entry for entry in ledger if entry.cost.under(relation).shape == "subsampled"]
+    if trained:
+        return found | _with_trainings(ledger, trained, delta=delta, relation=relation, pld=pld)
     if pld and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
         prices = [entry.cost.under(relation) for entry in ledger]
         ranges: dict[float, int] = {}
@@ -66,18 +71,54 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
     return found
 
 
+def _with_trainings(
+    ledger: Ledger, trained: list[Entry], *, delta: float, relation: Relation, pld: bool
+) -> dict[str, float]:
+    """Epsilons by privacy-loss distributions and by Rényi divergences; all other mechanisms as Gaussians."""
+    from sfumato.privacy import subsampled
+    from sfumato.privacy.mechanisms.training import schedule_of
+
+    at_most, distance = ledger.unit["at_most"], sum(entry.cost.distance for entry in ledger)
+    schedules = tuple(schedule_of(entry.parameters, at_most, relation) for entry in trained)
+    others = [entry.cost.under(relation) for entry in ledger if entry not in trained]
+    mu2, rho = sum(price.mu2 for price in others), sum(price.rho for price in others)
+    left = delta - sum(price.delta for price in others)
+    orders = np.array(subsampled.ORDERS)
+    curve = sum(map(subsampled.renyi, schedules), rho * orders)
+    found = {"rdp": _settled(lambda rest: subsampled.epsilon_of_renyi(curve, rest)[0], left, distance)}
+    if pld:
+        mu = math.sqrt(mu2)
+        found["pld"] = _settled(lambda rest: subsampled.epsilon(schedules, rest, mu=mu), left, distance)
+    return found
+
+
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
     """What the filter's limit proves, whatever the charges add up to."""
     limit = ledger.limit
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
+    if wider and any(entry.cost.add_remove.shape == "subsampled" for entry in ledger):
+        return {limit.accountant: _twice(ledger, delta=delta)}
     spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
     if limit.accountant == "gdp":
         found = _settled(lambda rest: gdp.epsilon(math.sqrt(spend), rest), delta - outside, DISTANCE_AT_MOST)
     else:
         found = _settled(lambda rest: zcdp.epsilon(spend / 2, rest), delta - outside, DISTANCE_AT_MOST)
     return {limit.accountant: found}
+
+
+def _twice(ledger: Ledger, *, delta: float) -> float:
+    """Epsilon at `delta` of a removal and an addition, from what is proven for one of them."""
+    share = delta / 2
+    for _ in range(60):
+        epsilon = min(_at_limit(ledger, delta=share, relation="add-remove").values())
+        if (1 + math.exp(min(epsilon, 700.0))) * share <= delta:
+            return 2 * epsilon
+        share = min(share / 2, delta / (1 + math.exp(min(1.01 * epsilon, 700.0))))
+        if share < 1e-300:
+            break
+    return math.inf
 
 
 def _settled(convert: Callable[[float], float], delta: float, distance: float) -> float:

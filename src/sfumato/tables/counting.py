@@ -105,6 +105,17 @@ class BlockCounter:
                 found += (ones.T @ ones).astype(np.int64)
         return found
 
+    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
+        """The codes of every row, rows x encoders, in the smallest type that holds them all."""
+        dtype = code_dtype(max((encoder.size for encoder in encoders), default=1))
+        found = [np.zeros((0, len(encoders)), dtype)]
+        for codes, rows in self._codes(list(encoders)):
+            block = np.empty((rows, len(encoders)), dtype)
+            for place, encoder in enumerate(encoders):
+                block[:, place] = codes[encoder]
+            found.append(block)
+        return np.concatenate(found)
+
     def value_counts(self, columns: Sequence[str], *, max_length: int = 256) -> list[dict[str, int]]:
         """How often each text occurs in each column, sorted by text.
 

@@ -18,7 +18,7 @@ Clique = tuple[Encoder, ...]
 
 
 class Rows(Protocol):
-    """Private rows, as seen by mechanisms: they can be counted and nothing else."""
+    """Private rows, as seen by mechanisms: they can be counted, and trained on."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
         """Exact counts over the product of each clique's codes."""
@@ -30,6 +30,10 @@ class Rows(Protocol):
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
         """Exact counts of the texts of each column."""
+        ...
+
+    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
+        """The codes of every row, rows x encoders."""
         ...
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
