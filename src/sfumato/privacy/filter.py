@@ -23,8 +23,10 @@ from sfumato.scalars import real
 Accountant = Literal["gdp", "zcdp"]
 THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
-TRAINING_SHARE = 0.04
-"""Share of delta kept for the prices of trained networks, where a method trains any."""
+TRAINING_SHARES = (0.001, 0.04)
+"""Least and largest share of delta kept for the prices of trained networks, where a method trains any …"""
+TRAINING_DELTA = 4e-11
+"""… and what suffices, in between."""
 NUMERIC_SHARE = 0.001
 """Share of delta kept for the distance of the noise tables to the ideal law."""
 
@@ -97,7 +99,8 @@ class Budget:
     @property
     def training_delta(self) -> float:
         """Delta set aside for trained networks."""
-        return TRAINING_SHARE * self.delta if self.training else 0.0
+        least, most = (share * self.delta for share in TRAINING_SHARES)
+        return max(least, min(most, TRAINING_DELTA)) if self.training else 0.0
 
     @property
     def outside_delta(self) -> float:

@@ -340,14 +340,18 @@ def smallest_noise(spend: float, schedule: Schedule, delta: float) -> float:
             low = middle
         else:
             high = middle
-    noise, enough = high, math.inf
-    for _ in range(12):
-        ratio = math.sqrt(price(noise) / spend)
-        if ratio <= 1:
+    # Secants in logarithms, towards a price a little below what may be spent.
+    noise, enough, slope, before = high, math.inf, -2.5, (0.0, 0.0)
+    for _ in range(10):
+        excess = math.log(price(noise) / spend) + 1e-3
+        if excess <= 1e-3:
             enough = min(enough, noise)
-        if 0.999 < ratio <= 1:
+        if -2e-3 < excess <= 1e-3:
             break
-        noise *= (ratio * 1.0003) if ratio < 1.05 else ratio
+        if before[0] and abs(before[0] - math.log(noise)) > 1e-6:
+            slope = min(-0.3, (excess - before[1]) / (math.log(noise) - before[0]))
+        before = (math.log(noise), excess)
+        noise *= math.exp(max(-0.7, min(0.7, -excess / slope)))
     while math.isinf(enough):
         noise *= 1.02
         enough = noise if price(noise) <= spend else enough
