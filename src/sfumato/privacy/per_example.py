@@ -10,11 +10,10 @@ whose inputs are unit vectors. Layers of other kinds are differentiated row by r
 
 Everything is put on a grid before anything is added up. The inputs become whole multiples ã of 2**-10, the
 derivatives, scaled so that the norm is at most the clip C, whole multiples d of C 2**-22. So the gradient of a row is a
-vector k_i of integers in units of C 2**-32, a function of that row and of public numbers. Its norm is computed
-again from the integers, and a row whose norm exceeds 2**32 is left out; the scaling aims a little lower, so that
-this does not happen. Norms are sums of products in double precision: with n terms off by at most n 2**-53 relative to
-Σ|terms|, which is at most 2**12 times 4**32 (a row beyond that is left out too), hence below 2**-21 for n up to 2**20.
-The proven bound on ‖k_i‖ is `NORM_AT_MOST`.
+vector k_i of integers in units of C 2**-32, a function of that row and of public numbers. Its norm is computed again
+from the integers, with a bound on what rounding may have hidden (n terms of sizes that add up to s are off by at most
+n u s, where u is the precision), and a row whose norm may exceed 2**32 is left out; the scaling aims a little lower, so
+that this does not happen. So ‖k_i‖ ≤ 2**32 is proven for every row that is added, whatever the network computed.
 
 The sum over the rows of a block is one product of matrices of integers in double precision. All partial sums are
 below 2**53, so every order of adding them gives the same number: it is exact, and rows are added up
@@ -26,7 +25,7 @@ and in other company against each other, bit by bit, before a training starts.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -38,9 +37,9 @@ if TYPE_CHECKING:
 UNITS = 32
 """The clip is 2**32 units."""
 _INPUT_BITS = 10
-_LARGEST_INPUT = float(1 << 24)
-NORM_AT_MOST = 2**UNITS + 2 ** (UNITS - 20)
-"""Largest L2 norm of what a row adds, in units."""
+_LARGEST = float(1 << 24)
+NORM_AT_MOST = 2**UNITS + 1
+"""Largest L2 norm of what a row adds, in units; the loss is rounded towards 0, and 1 is for all other rounding."""
 LOSS_SHARE = 16
 """The loss of a row is one more coordinate, of at most the clip over this."""
 _GRADIENT_SHARE = 1 - 1 / LOSS_SHARE**2
@@ -140,42 +139,60 @@ def _by_layers(
             parameter.requires_grad_(flag)
     rows = each.shape[0]
     deltas = iter(found)
-    parts = []
-    for layer in layers.values():
-        out = [next(deltas).detach() for _ in layer.outputs]
-        parts.append(_Part.of(layer.module, layer.inputs, out, rows))
-    weight = _weights(sum((part.squared for part in parts), torch.zeros(())), clip)
+    parts = [
+        _Part.of(layer.module, layer.inputs, [next(deltas).detach() for _ in layer.outputs], rows)
+        for layer in layers.values()
+    ]
+    slack = sum(part.rounding for part in parts)
+    squared = _total(part.norm_squared() for part in parts)
+    weight = _weights(squared, slack, clip)
+    if not bool(torch.isfinite(squared).all()):
+        for part in parts:
+            part.leave_out(~torch.isfinite(squared))
     for part in parts:
         part.quantise(weight, clip)
-    loss = loss_units(each.detach(), loss_bound)
-    keep = within(
-        sum((part.norm_squared() for part in parts), torch.zeros(())),
-        sum((part.spread_squared() for part in parts), torch.zeros(())),
-    )
-    sums = {id(part.module): part.sums(keep) for part in parts}
+    squared, spread = (_total(each(part) for part in parts) for each in (_Part.norm_squared, _Part.spread_squared))
+    keep = within(squared, spread, slack)
+    if not bool(keep.all()):
+        for part in parts:
+            part.leave_out(~keep)
+    loss = loss_units(each.detach(), loss_bound) * keep
+    sums = {id(part.module): part.sums() for part in parts}
     flat: list[Counts] = []
     for parameter, owner, name in _owners(network):
         value = sums.get(id(owner), {}).get(name)
-        shape = tuple(parameter.shape)
-        flat.append(np.zeros(math.prod(shape), np.int64) if value is None else value.reshape(-1).cpu().numpy())
-    flat.append(np.array([int((loss * keep).sum())], np.int64))
+        empty = np.zeros(parameter.numel(), np.int64)
+        flat.append(empty if value is None else value.reshape(-1).cpu().numpy())
+    flat.append(np.array([int(loss.sum())], np.int64))
     return np.concatenate(flat)
 
 
+def _total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
+    first, *others = parts
+    for other in others:
+        first = first + other
+    return first
+
+
 class _Part:
-    """One layer's share of the gradients of a block."""
+    """One layer's share of the gradients of a block.
+
+    inputs: rows x times x inputs, whole multiples of 2**-10 (numbers of rows of the table, for an embedding);
+    deltas: rows x times x outputs. Both are whole numbers below 2**24 once quantised, which the network's own
+    precision holds exactly.
+    """
 
     def __init__(self, module: Any, inputs: torch.Tensor, deltas: torch.Tensor, *, dense: bool) -> None:
-        self.module = module
-        self.dense = dense
+        import torch
+
+        self.module, self.dense, self.inputs, self.deltas = module, dense, inputs, deltas
+        self.once = inputs.shape[1] == 1
+        # Where a row passes once nothing cancels, and short arithmetic does.
+        self.wide = torch.float64 if not self.once else deltas.dtype
+        size = max(deltas.shape[2], inputs.shape[2] if dense else 1) + 8
+        self.rounding = size * inputs.shape[1] ** 2 * torch.finfo(self.wide).eps
         self.bias = dense and module.bias is not None
-        self.inputs = inputs
-        """Rows x times x inputs, whole multiples of 2**-10, in double precision; numbers of rows of the table for
-        an embedding.
-        """
-        self.deltas = deltas
         self.gram = self._gram()
-        self.squared = self._with(deltas)
 
     @classmethod
     def of(
@@ -185,76 +202,92 @@ class _Part:
         from torch import nn
 
         dense = isinstance(module, nn.Linear)
-        out = torch.cat([d.reshape(rows, -1, d.shape[-1]) for d in deltas], 1).to(torch.float64)
-        if dense:
-            given = torch.cat([a.reshape(rows, -1, a.shape[-1]) for a in inputs], 1).to(torch.float64)
-            given = given.mul_(2.0**_INPUT_BITS).round_().clamp_(-_LARGEST_INPUT, _LARGEST_INPUT).nan_to_num_()
-        else:
-            given = torch.cat([a.reshape(rows, -1) for a in inputs], 1)
-        return cls(module, given, out, dense=dense)
+        out = _joined([d.reshape(rows, -1, d.shape[-1]) for d in deltas])
+        if not dense:
+            return cls(module, torch.cat([a.reshape(rows, -1) for a in inputs], 1), out, dense=False)
+        given = _joined([a.reshape(rows, -1, a.shape[-1]) for a in inputs])
+        given = given.mul(2.0**_INPUT_BITS).round_().clamp_(-_LARGEST, _LARGEST)
+        return cls(module, given, out, dense=True)
 
     def _gram(self) -> torch.Tensor:
         """ã_it·ã_iu, with the bias: rows x times x times, or rows where there is one time."""
-        import torch
-
         one = 4.0**_INPUT_BITS
         if not self.dense:
-            return (self.inputs[:, :, None] == self.inputs[:, None, :]).to(torch.float64) * one
-        if self.inputs.shape[1] == 1:
-            return self.inputs[:, 0].square().sum(1) + (one if self.bias else 0.0)
-        return self.inputs @ self.inputs.transpose(1, 2) + (one if self.bias else 0.0)
-
-    def _with(self, deltas: torch.Tensor) -> torch.Tensor:
-        """Σ (δ_it·δ_iu)(ã_it·ã_iu) of each row."""
-        if self.gram.dim() == 1:
-            return deltas[:, 0].square().sum(1) * self.gram
-        return ((deltas @ deltas.transpose(1, 2)) * self.gram).sum((1, 2))
-
-    def quantise(self, weight: torch.Tensor, clip: float) -> None:
-        scale = weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)
-        self.deltas = self.deltas.mul_(scale[:, None, None]).round_().nan_to_num_(0.0, 0.0, 0.0)
+            same = self.inputs[:, :, None] == self.inputs[:, None, :]
+            return same.to(self.wide)[:, 0, 0] * one if self.once else same.to(self.wide) * one
+        if self.once:
+            return _squares(self.inputs) + (one if self.bias else 0.0)
+        wide = self.inputs.to(self.wide)
+        return wide @ wide.transpose(1, 2) + (one if self.bias else 0.0)
 
     def norm_squared(self) -> torch.Tensor:
-        """‖k_i‖² of this layer, from the integers."""
-        return self._with(self.deltas)
+        """Σ (δ_it·δ_iu)(ã_it·ã_iu) of each row."""
+        if self.once:
+            return _squares(self.deltas) * self.gram
+        wide = self.deltas.to(self.wide)
+        return ((wide @ wide.transpose(1, 2)) * self.gram).sum((1, 2))
 
     def spread_squared(self) -> torch.Tensor:
         """(Σ_t ‖d_it‖ ‖ã_it‖)², which no partial sum exceeds."""
-        if self.gram.dim() == 1:
-            return self._with(self.deltas)
-        size = self.gram.diagonal(dim1=1, dim2=2) * self.deltas.square().sum(2)
+        if self.once:
+            return self.norm_squared()
+        size = self.gram.diagonal(dim1=1, dim2=2) * self.deltas.to(self.wide).square().sum(2)
         return size.sqrt().sum(1).square()
 
-    def sums(self, keep: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Σ_i k_i, exactly, of the rows that are kept."""
+    def quantise(self, weight: torch.Tensor, clip: float) -> None:
+        """Derivatives as whole multiples of the clip times 2**-22."""
+        scale = (weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas.dtype)
+        self.deltas = self.deltas.mul(scale[:, None, None]).round_().clamp_(-_LARGEST, _LARGEST)
+
+    def leave_out(self, rows: torch.Tensor) -> None:
+        """Rows, one flag each, that add nothing."""
+        self.deltas = self.deltas.masked_fill(rows[:, None, None], 0.0)
+        if self.dense:
+            self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
+
+    def sums(self) -> dict[str, torch.Tensor]:
+        """Σ_i k_i, exactly."""
         import torch
 
-        times, width = self.deltas.shape[1:]
-        deltas = (self.deltas * keep[:, None, None]).reshape(-1, width)
+        deltas = self.deltas.reshape(-1, self.deltas.shape[2]).to(torch.float64)
         unit = 2.0**_INPUT_BITS
         if not self.dense:
             table = torch.zeros(self.module.weight.shape, dtype=torch.float64, device=deltas.device)
             table.index_add_(0, self.inputs.reshape(-1), deltas * unit)
             return {"weight": table.to(torch.int64)}
-        found = {"weight": (deltas.T @ self.inputs.reshape(deltas.shape[0], -1)).to(torch.int64)}
+        inputs = self.inputs.reshape(deltas.shape[0], -1).to(torch.float64)
+        found = {"weight": (deltas.T @ inputs).to(torch.int64)}
         if self.bias:
             found["bias"] = (deltas.sum(0) * unit).to(torch.int64)
         return found
 
 
-def _weights(squared: torch.Tensor, clip: float) -> torch.Tensor:
-    """What each gradient is multiplied by, so that its norm is below the clip. `squared`: of ã, not of a."""
+def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    import torch
+
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
+
+
+def _squares(rows: torch.Tensor) -> torch.Tensor:
+    """Squared norm of each row, of rows that pass once."""
+    import torch
+
+    return torch.linalg.vector_norm(rows[:, 0], dim=1).square()
+
+
+def _weights(squared: torch.Tensor, slack: float, clip: float) -> torch.Tensor:
+    """What each gradient is multiplied by, so that its norm is a little below the clip; 0 where it has none."""
     norm = squared.sqrt() * 2.0**-_INPUT_BITS
-    aim = clip * math.sqrt(_GRADIENT_SHARE) * _AIM
+    aim = clip * math.sqrt(_GRADIENT_SHARE) * (_AIM - 8 * slack)
     return (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
 
 
-def within(squared: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
-    """1 for rows whose integers are as small as is proven, else 0."""
-    import torch
-
+def within(squared: torch.Tensor, spread: torch.Tensor, slack: float) -> torch.Tensor:
+    """Whether the integers of each row are as small as is proven: ‖k‖² is computed from terms that add up to
+    `spread` in size, so that it is off by at most `slack` times that.
+    """
     limit = 4.0**UNITS
-    return ((squared <= limit * _GRADIENT_SHARE) & (spread <= limit * 4.0**_SPREAD)).to(torch.float64)
+    return (squared + 2 * slack * spread <= limit * _GRADIENT_SHARE) & (spread <= limit * 4.0**_SPREAD)
 
 
 def loss_units(losses: torch.Tensor, bound: float) -> torch.Tensor:
@@ -296,7 +329,7 @@ def _by_rows(network: Any, losses: Losses, *, clip: float, loss_bound: float) ->
     weight = (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
     whole = (wide * (weight * (2.0**UNITS / clip))[:, None]).nan_to_num(0.0, 0.0, 0.0).trunc()
     squared = whole.square().sum(1)
-    keep = within(squared, squared)
+    keep = within(squared, squared, whole.shape[1] * torch.finfo(whole.dtype).eps)
     total = (whole * keep[:, None]).sum(0).to(torch.int64).cpu().numpy()
     loss_sum = int((loss_units(each.detach(), loss_bound) * keep).sum())
     return np.append(total, np.int64(loss_sum))

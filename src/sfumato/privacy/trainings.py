@@ -38,6 +38,7 @@ def plan_training(
     rounds: int,
     group: int,
     exposed: Sequence[str],
+    unprotected: bool,
     report: Callable[[str], None],
 ) -> DpSgd:
     """The mechanism that `Curator.train` runs; Overdraft when its noise would be out of range."""
@@ -51,9 +52,7 @@ def plan_training(
     delta = share * held.budget.training_delta
     if delta < SMALLEST_DELTA:
         delta = 0.0
-    if exposed:
-        noise = 1.0
-    elif not spend > 0:
+    if not spend > 0:
         raise Overdraft("nothing is left of the privacy budget for a training")
     elif held.budget.accountant == "zcdp":
         noise = math.sqrt(schedule.unsampled_mu_squared / spend) * (1 + 1e-9)
@@ -71,7 +70,7 @@ def plan_training(
     padded = check_places(program, plan, lambda rows: _made_up(encoders, rows))
     return DpSgd(
         program=program, encoders=tuple(encoders), plan=plan, delta=delta, report=report,
-        report_delta=held.budget.delta, padded=padded,
+        unprotected=unprotected or bool(exposed), report_delta=held.budget.delta, padded=padded,
     )  # fmt: skip
 
 

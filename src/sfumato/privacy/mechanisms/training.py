@@ -37,6 +37,8 @@ class DpSgd:
     plan: Plan
     delta: float
     """Delta beside which the price in Gaussian DP holds."""
+    unprotected: bool = False
+    """Whether the price is infinite."""
     padded: bool = field(default=False, eq=False)
     """Whether this machine needs `dpsgd.pad_layers`."""
     report: Callable[[str], None] = field(default=lambda _: None, eq=False, repr=False)
@@ -54,7 +56,7 @@ class DpSgd:
         return self.plan.noise * NORM_AT_MOST
 
     def cost(self, unit: PrivacyUnit) -> Cost:
-        if self.plan.exposed:
+        if self.unprotected or self.plan.exposed:
             price = Price(shape="revealed", mu2=math.inf, rho=math.inf, delta=1.0, epsilon=math.inf)
             return Cost(add_remove=price, replace=price)
         draws = self.plan.steps * (self.size + 1)
@@ -96,6 +98,8 @@ class DpSgd:
         }
         if plan.group > 1:
             facts["groups"] = plan.groups
+        if self.unprotected:
+            facts["unprotected"] = True
         if plan.exposed:
             facts["exposed"] = list(plan.exposed)
             facts["reason"] = f"the gradient of {', '.join(plan.exposed)} is used without clip or noise"
@@ -111,7 +115,7 @@ class DpSgd:
         def report(step: int, losses: Counts) -> None:
             loss = mean_loss(losses, bound=self.program.loss_bound, normaliser=plan.normaliser)
             spent, _ = epsilon_of_renyi(curve * (step / plan.steps), self.report_delta, orders=PROGRESS_ORDERS)
-            told = "infinite" if plan.exposed else f"{spent:.3g} of this training"
+            told = "infinite" if self.unprotected else f"{spent:.3g} of this training"
             self.report(f"step {step:,} of {plan.steps:,}, loss {loss:.4g}, epsilon so far {told}")
 
         released = exact.run(RoundedGaussian(self.sigma), report=report)

@@ -110,6 +110,7 @@ class DpAutoGan:
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
+        from sfumato.synthesizers.deep.modules import DOUBLE, device, module_of
         from sfumato.synthesizers.deep.programs import Autoencoder, Critic
 
         split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
@@ -117,8 +118,6 @@ class DpAutoGan:
             curator, codecs, rows=self.rows, numeric=self.numeric,
             spend=split.get("row count", 0.0) * budget, marginals=split.get("one-way marginals", 0.0) * budget,
         )  # fmt: skip
-        if self.encoder_mode == "paper":
-            curator.reveal(PAPER)
         width = known.encoding.width
         hidden = self.hidden or max(2, (width + self.code) // 2)
         autoencoder = Autoencoder(
@@ -134,13 +133,16 @@ class DpAutoGan:
             autoencoder, encoders=codecs, total=known.total, batch=self.autoencoder_batch,
             steps=self.autoencoder_steps, clip=self.autoencoder_clip, spend=split["autoencoder"] * budget,
             share=0.5, purpose="autoencoder", group=self.group,
-            exposed=("encoder",) if self.encoder_mode == "paper" else (),
+            exposed=("encoder",) if self.encoder_mode == "paper" else (), unprotected=self.encoder_mode == "paper",
         )  # fmt: skip
         decoder = autoencoder.decoder(first.snapshots[-1])
+        finish = module_of(decoder, dtype=DOUBLE, where=device())
+
+        paper = self.encoder_mode == "paper"
 
         def critic() -> Critic:
             return Critic(
-                known.encoding, self._critic(width), initial(self._generator(), _rng(self.initial)), decoder,
+                known.encoding, self._critic(width), initial(self._generator(), _rng(self.initial)), finish,
                 optimiser=rmsprop(self.critic_rate), generator_optimiser=rmsprop(self.generator_rate),
                 clamp=self.weight_clamp, pool=power_of_two(self.critic_batch), seed=self.initial,
                 facts={"what": "critic", "clamp": self.weight_clamp, "rate": self.critic_rate},
@@ -150,8 +152,10 @@ class DpAutoGan:
         second = curator.train(
             program, encoders=codecs, total=known.total, batch=self.critic_batch, steps=self.critic_steps,
             clip=self.critic_clip, spend=split["critic"] * budget, share=0.5, purpose="critic",
-            rounds=self.critic_steps // self.critic_per_generator, group=self.group,
+            rounds=self.critic_steps // self.critic_per_generator, group=self.group, unprotected=paper,
         )  # fmt: skip
+        if paper:
+            curator.reveal(PAPER)
         return NetworkGenerator(
             total=known.total, encoding=known.encoding, sample_labels=self.decode == "sample",
             nets=(program.trained(second.snapshots, critic), decoder),

@@ -50,6 +50,8 @@ class ColumnEncoding:
     first: int
     """Code of the first cell."""
     normal: bool = False
+    full: bool = False
+    """Whether two labels take two coordinates."""
 
     @property
     def labels(self) -> int:
@@ -59,7 +61,9 @@ class ColumnEncoding:
     @property
     def label_width(self) -> int:
         """Coordinates that the labels take: none for one label, one for two."""
-        return {0: 0, 1: 0, 2: 1}.get(self.labels, self.labels)
+        if self.labels == 2 and not self.full:
+            return 1
+        return self.labels if self.labels > 1 else 0
 
     @property
     def numeric(self) -> bool:
@@ -80,8 +84,7 @@ class ColumnEncoding:
         code = self.label_code[label] if self.labels else np.full(rows, -1)
         if numbers is not None and self.numeric:
             mode = np.maximum(-1 - code, 0)
-            place = numbers.clip(-FURTHEST, FURTHEST) if self.normal else numbers
-            place = self.shift[mode] + self.scale[mode] * place
+            place = self.shift[mode] + self.scale[mode] * numbers
             if self.normal:
                 from scipy.special import ndtr
 
@@ -112,14 +115,14 @@ class ColumnEncoding:
             f"{name}/shift": self.shift,
             f"{name}/scale": self.scale,
             f"{name}/bounds": self.bounds,
-            f"{name}/facts": np.array([self.first, self.normal], np.int64),
+            f"{name}/facts": np.array([self.first, self.normal, self.full], np.int64),
         }
 
     @classmethod
     def from_arrays(cls, size: int, name: str, arrays: dict[str, npt.NDArray[Any]]) -> ColumnEncoding:
         """Read back; ValueError where the arrays do not fit together."""
         parts = {key: arrays[f"{name}/{key}"] for key in ("label", "number", "codes", "shift", "scale", "bounds")}
-        first, normal = (int(each) for each in arrays[f"{name}/facts"])
+        first, normal, full = (int(each) for each in arrays[f"{name}/facts"])
         cells = parts["bounds"].size + 1 if parts["scale"].size else 0
         codes = parts["codes"]
         if (
@@ -133,7 +136,28 @@ class ColumnEncoding:
         return cls(
             code_label=parts["label"], code_number=parts["number"], label_code=codes, shift=parts["shift"],
             scale=parts["scale"], bounds=parts["bounds"], first=first, normal=bool(normal),
+            full=bool(full),
         )  # fmt: skip
+
+
+@frozen(kw_only=True)
+class Head:
+    """Blocks of scores that become shares, and coordinates between 0 and 1 or at most `FURTHEST` in size."""
+
+    softmax: tuple[tuple[int, int], ...]
+    sigmoid: tuple[int, ...]
+    bounded: tuple[int, ...]
+
+    def __call__(self, y: Floats) -> Floats:
+        y = y.copy()
+        for start, end in self.softmax:
+            block = np.exp(y[:, start:end] - y[:, start:end].max(1, keepdims=True))
+            y[:, start:end] = block / block.sum(1, keepdims=True)
+        for place in self.sigmoid:
+            y[:, place] = 0.5 * (1 + np.tanh(y[:, place] / 2))
+        for place in self.bounded:
+            y[:, place] = FURTHEST * np.tanh(y[:, place])
+        return y
 
 
 @frozen(kw_only=True, eq=False)
@@ -151,6 +175,21 @@ class Encoding:
     def starts(self) -> list[int]:
         """First coordinate of each column."""
         return np.cumsum([0, *(column.width for column in self.columns)])[:-1].tolist()
+
+    @property
+    def head(self) -> Head:
+        """How outputs of a network become rows like those that are encoded."""
+        softmax, sigmoid, bounded = [], [], []
+        for start, column in zip(self.starts, self.columns, strict=True):
+            middle = start + column.label_width
+            if column.label_width > 1:
+                softmax.append((start, middle))
+            elif column.label_width:
+                sigmoid.append(start)
+            if column.numeric and not column.normal:
+                unit = column.scale.size == 1 and column.scale[0] == 1 and column.shift[0] == 0
+                (sigmoid if unit else bounded).append(middle)
+        return Head(softmax=tuple(softmax), sigmoid=tuple(sigmoid), bounded=tuple(bounded))
 
     def rows(self, codes: npt.NDArray[Any]) -> Floats:
         """Vectors of rows of codes (rows x columns)."""
@@ -216,7 +255,7 @@ def modes(codec: Codec, counts: Floats, *, at_most: int) -> ColumnEncoding:
     return on_a_line(codec, numbers, edges[1:-1] - 0.5, shift=shift, scale=scale, member=member)
 
 
-def labels(codec: Codec) -> ColumnEncoding:
+def labels(codec: Codec, *, full: bool = False) -> ColumnEncoding:
     """Each code that may occur is a label."""
     kept = np.flatnonzero(codec.allowed)
     label = np.full(codec.size, -1)
@@ -224,7 +263,7 @@ def labels(codec: Codec) -> ColumnEncoding:
     none = np.zeros(0)
     return ColumnEncoding(
         code_label=label, code_number=np.zeros(codec.size), label_code=kept.astype(np.int64), shift=none,
-        scale=none, bounds=none, first=0,
+        scale=none, bounds=none, first=0, full=full,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import field, frozen
 
 from sfumato.domain.encoder import Codes
 from sfumato.errors import JobError
@@ -34,6 +34,12 @@ class NetworkGenerator:
     nets: tuple[Weighted, ...]
     sample_labels: bool = True
     """Labels are drawn in proportion to their scores, else the largest is taken."""
+    head: bool = False
+    """Whether `Encoding.head` comes after the last network."""
+    condition: Floats = field(factory=lambda: np.zeros(0))
+    """Shares of labels, one of which is drawn and given to the first network beside the noise."""
+    rectify: bool = False
+    """Whether numbers on the normal scale are replaced by those of their ranks among the rows drawn."""
 
     def sample(
         self, rows: int, rng: np.random.Generator, *, where: dict[int, npt.NDArray[np.bool_]] | None = None
@@ -58,20 +64,37 @@ class NetworkGenerator:
         parts = []
         for start in range(0, rows, BLOCK):
             vectors = self.vectors(min(BLOCK, rows - start), rng)
+            if self.rectify:
+                self._rectify(vectors)
             parts.append(self.encoding.decode(vectors, rng, "sample" if self.sample_labels else "argmax"))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def vectors(self, rows: int, rng: np.random.Generator) -> Floats:
         """Rows as vectors, before they are decoded."""
-        x = rng.standard_normal((rows, self.nets[0].net[0].inputs))
+        labels = self.condition.size
+        x = rng.standard_normal((rows, self.nets[0].net[0].inputs - labels))
+        if labels:
+            drawn = np.searchsorted(np.cumsum(self.condition)[:-1], rng.random(rows), side="right")
+            x = np.concatenate([x, np.eye(labels)[drawn]], 1)
         for net in self.nets:
             x = net(x)
-        return x
+        return self.encoding.head(x) if self.head else x
+
+    def _rectify(self, vectors: Floats) -> None:
+        from scipy.special import ndtri
+
+        for start, column in zip(self.encoding.starts, self.encoding.columns, strict=True):
+            if column.normal:
+                values = vectors[:, start + column.label_width]
+                place = np.empty(values.size)
+                place[np.argsort(values, kind="stable")] = (np.arange(values.size) + 0.5) / values.size
+                vectors[:, start + column.label_width] = ndtri(place)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         found: dict[str, npt.NDArray[Any]] = {
             "total": np.array([self.total]),
-            "facts": np.array([len(self.nets), self.sample_labels], np.int64),
+            "facts": np.array([len(self.nets), self.sample_labels, self.head, self.rectify], np.int64),
+            "condition": self.condition,
         }
         for i, net in enumerate(self.nets):
             found |= net.arrays(f"net/{i}")
@@ -81,11 +104,14 @@ class NetworkGenerator:
 
     @classmethod
     def from_arrays(cls, sizes: tuple[int, ...], arrays: dict[str, npt.NDArray[Any]]) -> NetworkGenerator:
-        count, labels = (int(each) for each in arrays["facts"])
+        count, labels, head, rectify = (int(each) for each in arrays["facts"])
         nets = tuple(Weighted.from_arrays(f"net/{i}", arrays) for i in range(count))
         columns = [ColumnEncoding.from_arrays(size, f"column/{i}", arrays) for i, size in enumerate(sizes)]
         encoding = Encoding(columns=tuple(columns))
         ends = [net.net[0].inputs for net in nets[1:]] + [encoding.width]
         if not nets or [net.net[-1].outputs for net in nets] != ends:
             raise ValueError("the networks do not fit each other")
-        return cls(total=float(arrays["total"][0]), encoding=encoding, nets=nets, sample_labels=bool(labels))
+        return cls(
+            total=float(arrays["total"][0]), encoding=encoding, nets=nets, sample_labels=bool(labels),
+            head=bool(head), condition=arrays["condition"], rectify=bool(rectify),
+        )  # fmt: skip

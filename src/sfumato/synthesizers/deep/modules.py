@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from sfumato.synthesizers.deep.encoding import FURTHEST, Head
 from sfumato.synthesizers.deep.nets import NORM_EPSILON, SLOPE, Layer, Weighted
 
 DOUBLE, SINGLE = torch.float64, torch.float32
@@ -69,6 +70,29 @@ def module_of(weighted: Weighted, *, dtype: torch.dtype, where: torch.device) ->
                 module.norm.weight.copy_(torch.from_numpy(numbers["gain"]))
                 module.norm.bias.copy_(torch.from_numpy(numbers["offset"]))
     return made.to(where)
+
+
+class HeadModule(nn.Module):
+    """`Head` in torch."""
+
+    def __init__(self, head: Head) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, y: torch.Tensor) -> torch.Tensor:
+        columns: dict[int, torch.Tensor] = {}
+        for start, end in self.head.softmax:
+            columns[start] = torch.softmax(y[..., start:end], -1)
+        for place in self.head.sigmoid:
+            columns[place] = torch.sigmoid(y[..., place : place + 1])
+        for place in self.head.bounded:
+            columns[place] = FURTHEST * torch.tanh(y[..., place : place + 1])
+        parts, at = [], 0
+        while at < y.shape[-1]:
+            part = columns.get(at, y[..., at : at + 1])
+            parts.append(part)
+            at += part.shape[-1]
+        return torch.cat(parts, -1)
 
 
 def device() -> torch.device:

@@ -98,44 +98,77 @@ class Autoencoder(Trained):
         return self._decoder.weighted()
 
 
-class Critic(Trained):
-    """A Wasserstein critic with clamped weights, and a generator that is trained against its released states."""
+class Adversary(Trained):
+    """A network that is trained privately to tell rows from made ones, and a generator that is trained against its
+    released states.
+    """
 
     def __init__(
         self,
         encoding: Encoding,
-        critic: Net,
+        network: Net,
         generator: Weighted,
-        decoder: Weighted | None,
+        finish: nn.Module,
         *,
         optimiser: Optimiser,
         generator_optimiser: Optimiser,
-        clamp: float,
         pool: int,
         facts: dict[str, Any],
         seed: int,
+        generator_steps: int = 1,
     ) -> None:
         where = device()
-        network = module_of(initial(critic, np.random.default_rng([seed, 2])), dtype=SINGLE, where=where)
-        super().__init__(network, encoding, optimiser, facts)
+        first = initial(network, np.random.default_rng([seed, 2]))
+        super().__init__(module_of(first, dtype=SINGLE, where=where), encoding, optimiser, facts)
         self.loss_bound = 1.0
-        self._clamp, self._pool, self._seed = clamp, pool, seed
+        self._pool, self._seed, self._generator_steps = pool, seed, generator_steps
         self._inputs = generator.net[0].inputs
         self.generator = module_of(generator, dtype=DOUBLE, where=where)
-        self._decoder = None if decoder is None else module_of(decoder, dtype=DOUBLE, where=where).requires_grad_(False)
-        self._judge = module_of(initial(critic, np.random.default_rng(0)), dtype=DOUBLE, where=where).requires_grad_(False)
+        self._finish = finish.to(where, DOUBLE).requires_grad_(False)
+        self._judge = module_of(first, dtype=DOUBLE, where=where).requires_grad_(False)
         self._generator_optimiser = generator_optimiser(list(self.generator.parameters()))
         self._done: list[bytes] = []
 
-    def _made(self, *key: int) -> torch.Tensor:
-        """Made rows, from public noise that the key names."""
+    def noise(self, *key: int) -> torch.Tensor:
+        """What the generator starts from: public, named by the key."""
         noise = np.random.default_rng([self._seed, *key]).standard_normal((self._pool, self._inputs))
-        made = self.generator(torch.from_numpy(noise).to(self.where))
-        return made if self._decoder is None else self._decoder(made)
+        return torch.from_numpy(noise).to(self.where)
 
     def companions(self, step: int) -> torch.Tensor:
         with torch.no_grad():
-            return self._made(3, step).to(SINGLE)
+            return self._finish(self.generator(self.noise(3, step))).to(SINGLE)
+
+    def blame(self, judge: nn.Module, noise: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+        """The generator's loss."""
+        raise NotImplementedError
+
+    def finish_round(self, number: int, parameters: Singles) -> None:
+        set_parameters(self._judge, parameters)
+        for step in range(self._generator_steps):
+            noise = self.noise(4, number, step)
+            self._generator_optimiser.zero_grad()
+            self.blame(self._judge, noise, self._finish(self.generator(noise))).backward()
+            self._generator_optimiser.step()
+        self._done.append(parameters.tobytes())
+
+    def trained(self, snapshots: Singles, fresh: Callable[[], Adversary]) -> Weighted:
+        """The generator that follows from released critics: this one, if it has seen just these, or else that of
+        a program that begins anew.
+        """
+        program = self
+        if self._done != [state.tobytes() for state in snapshots]:
+            program = fresh()
+            for number, state in enumerate(snapshots):
+                program.finish_round(number, state)
+        return program.generator.weighted()
+
+
+class Critic(Adversary):
+    """A Wasserstein critic with clamped weights (Arjovsky, Chintala, Bottou 2017)."""
+
+    def __init__(self, *given: Any, clamp: float, **facts: Any) -> None:
+        super().__init__(*given, **facts)
+        self._clamp = clamp
 
     def losses(self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None) -> torch.Tensor:
         assert companions is not None
@@ -148,20 +181,101 @@ class Critic(Trained):
             for parameter in self.network.parameters():
                 parameter.clamp_(-self._clamp, self._clamp)
 
-    def finish_round(self, number: int, parameters: Singles) -> None:
-        set_parameters(self._judge, parameters)
-        self._generator_optimiser.zero_grad()
-        (-self._judge(self._made(4, number)).mean()).backward()
-        self._generator_optimiser.step()
-        self._done.append(parameters.tobytes())
+    def blame(self, judge: nn.Module, noise: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+        return -judge(made).mean()
 
-    def trained(self, snapshots: Singles, fresh: Callable[[], Critic]) -> Weighted:
-        """The generator that follows from released critics: this one, if it has seen just these, or else that of
-        a program that begins anew.
-        """
-        program = self
-        if self._done != [state.tobytes() for state in snapshots]:
-            program = fresh()
-            for number, state in enumerate(snapshots):
-                program.finish_round(number, state)
-        return program.generator.weighted()
+
+class Discriminator(Adversary):
+    """Real or made, and which label: an auxiliary-classifier GAN (Odena, Olah, Shlens 2017).
+
+    labels: the block of coordinates of the condition, empty where there is none. weight: of the classification.
+    """
+
+    def __init__(
+        self, *given: Any, labels: tuple[int, int], weight: float, smoothing: float, **facts: Any
+    ) -> None:
+        self._labels, self._weight, self._smoothing = labels, weight, smoothing
+        super().__init__(*given, **facts)
+        self.loss_bound = 8.0
+
+    @property
+    def _count(self) -> int:
+        return self._labels[1] - self._labels[0]
+
+    def noise(self, *key: int) -> torch.Tensor:
+        noise = super().noise(*key)
+        if self._count:
+            # Every label as often as every other.
+            drawn = np.random.default_rng([self._seed, 9, *key]).integers(self._count, size=self._pool)
+            noise[:, -self._count :] = torch.eye(self._count, dtype=DOUBLE)[torch.from_numpy(drawn)].to(noise)
+        return noise
+
+    def companions(self, step: int) -> torch.Tensor:
+        made = super().companions(step)
+        return torch.cat([made, self.noise(3, step)[:, -self._count :].to(made)], 1) if self._count else made
+
+    def losses(self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None) -> torch.Tensor:
+        assert companions is not None
+        width, times = rows.shape[2], rows.shape[1]
+        out = network(torch.cat([rows, companions[..., :width]], 1))
+        real, made = out[:, :times], out[:, times:]
+        loss = _cross_entropy(real[..., 0], 1 - self._smoothing) + _cross_entropy(made[..., 0], self._smoothing)
+        if self._count:
+            first, last = self._labels
+            own, told = rows[..., first:last], companions[..., width:]
+            loss = loss - self._weight * (own * torch.log_softmax(real[..., 1:], -1)).sum(-1)
+            loss = loss - self._weight * (told * torch.log_softmax(made[..., 1:], -1)).sum(-1)
+        return loss
+
+    def blame(self, judge: nn.Module, noise: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+        out = judge(made)
+        loss = _cross_entropy(out[:, 0], 1.0).mean()
+        if self._count:
+            told, (first, last) = noise[:, -self._count :], self._labels
+            loss = loss - self._weight * (told * torch.log_softmax(out[:, 1:], -1)).sum(1).mean()
+            # The rows themselves carry the label that was asked for.
+            loss = loss - (told * made[:, first:last].clamp(min=1e-9).log()).sum(1).mean()
+        return loss
+
+
+def _cross_entropy(score: torch.Tensor, target: float) -> torch.Tensor:
+    return nn.functional.softplus(score) - target * score
+
+
+class VariationalAutoencoder(Trained):
+    """Minus the evidence lower bound (Kingma, Welling 2014): cross-entropy, and the divergence of codes from N(0, I)."""
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        encoder: Net,
+        decoder: Net,
+        *,
+        pool: int,
+        optimiser: Optimiser,
+        facts: dict[str, Any],
+        seed: int,
+    ) -> None:
+        rng, where = np.random.default_rng([seed, 1]), device()
+        first, second = (module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder))
+        super().__init__(Pair(first, second), encoding, optimiser, facts)
+        self._decoder, self._pool, self._seed = second, pool, seed
+        self._code = decoder[0].inputs
+        self.loss_bound = 2.0 * encoding.width
+
+    def companions(self, step: int) -> torch.Tensor:
+        noise = np.random.default_rng([self._seed, 3, step]).standard_normal((self._pool, self._code))
+        return torch.from_numpy(noise).to(self.where, SINGLE)
+
+    def losses(self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None) -> torch.Tensor:
+        assert companions is not None
+        mean, spread = network.encoder(rows).chunk(2, -1)
+        spread = spread.clamp(-8, 8)
+        made = network.decoder(mean + torch.exp(spread / 2) * companions).clamp(1e-6, 1 - 1e-6)
+        entropy = -(rows * made.log() + (1 - rows) * (1 - made).log()).sum(-1)
+        return entropy + (mean.square() + spread.exp() - 1 - spread).sum(-1) / 2
+
+    def decoder(self, parameters: Singles) -> Weighted:
+        """The decoder with released parameters."""
+        set_parameters(self.network, parameters)
+        return self._decoder.weighted()
