@@ -65,7 +65,9 @@ def verify(model: Model) -> Verification:
     if model.request["split"] != planned:
         raise GuaranteeError("the stated split of the budget is not that of this method")
     rebuilt, stored = generator.arrays(), model.generator.arrays()
-    if rebuilt.keys() != stored.keys() or not all(_same(rebuilt[key], stored[key]) for key in stored):
+    if rebuilt.keys() != stored.keys() or not all(
+        _same(rebuilt[key], stored[key], getattr(generator, "tolerance", TOLERANCE)) for key in stored
+    ):
         raise GuaranteeError("the model's numbers are not those that the released answers give")
     statement, asked = model.statement, model.request["epsilon"]
     if not statement.epsilon <= asked * (1 + 1e-9):
@@ -106,5 +108,5 @@ def _repeat(model: Model) -> tuple[ReplayCurator, Domain, Generator]:
     return curator, *run(curator, recipe, schema, model.stored, decimal=request["decimal"])
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one.shape == other.shape and np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+def _same(one: Any, other: Any, tolerance: float) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=tolerance)
