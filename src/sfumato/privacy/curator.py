@@ -30,6 +30,7 @@ from sfumato.privacy.mechanisms.reveal import Reveal
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.mechanisms.vectors import VectorSum, Vectors
 from sfumato.privacy.quantile import rank_distance
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
@@ -298,6 +299,26 @@ class Curator:
             self, program, encoders=encoders, total=total, batch=batch, steps=steps, clip=clip, spend=spend,
             share=share, rounds=rounds, group=group, exposed=exposed, unprotected=unprotected,
             report=lambda text: self._progress(f"{purpose}: {text}"),
+        )  # fmt: skip
+        return mechanism.released(self.release(mechanism, purpose=purpose))
+
+    def vector_sum(
+        self,
+        vectors: Vectors,
+        *,
+        encoders: Sequence[Encoder],
+        size: int,
+        bound: float,
+        spend: float,
+        facts: dict[str, Any],
+        purpose: str,
+    ) -> npt.NDArray[np.float64]:
+        """Noisy sum over the rows of vectors of L2 norm at most `bound`, for at most `spend`."""
+        _check_spend(spend)
+        distance = self.unit.at_most * (1 if self.filter.relation == "add-remove" else 2)
+        mechanism = VectorSum(
+            encoders=tuple(encoders), vectors=vectors, size=size, bound=bound, facts=facts,
+            sigma=_scale(distance / math.sqrt(spend), widest=Fraction(1 << 20)),
         )  # fmt: skip
         return mechanism.released(self.release(mechanism, purpose=purpose))
 

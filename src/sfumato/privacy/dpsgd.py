@@ -189,6 +189,16 @@ class Trainer:
             total += self._block(batch[start:stop], pool, None if chosen is None else chosen[start:stop])
         return total
 
+    def shift_parameters(self, size: float) -> None:
+        """Move this trainer's own parameters by a fixed pattern; the program keeps its own. For tests."""
+        import torch
+
+        for parameter, shared in zip(
+            self.program.network.parameters(), self.public.network.parameters(), strict=True
+        ):
+            wave = torch.sin(torch.arange(parameter.numel(), dtype=shared.dtype, device=shared.device))
+            parameter.data = shared.data + size * wave.reshape(parameter.shape)
+
     def _block(
         self, batch: npt.NDArray[np.int64], pool: torch.Tensor | None, chosen: Counts | None
     ) -> Counts:

@@ -21,6 +21,7 @@ from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.selection import Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.mechanisms.vectors import VectorSum
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -91,7 +92,7 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
             return mechanism.sigmas
         case Total():
             return (mechanism.sigma,)
-        case NoisyErrors():
+        case NoisyErrors() | VectorSum():
             return (mechanism.noise.sigma,)
     return ()
 
@@ -118,7 +119,7 @@ class FakeCurator(Recorder):
         match mechanism:
             case Measurement():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors():
+            case Total() | NoisyErrors() | VectorSum():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))

@@ -16,7 +16,7 @@ from torch import nn
 from sfumato.privacy.dpsgd import Singles, set_parameters
 from sfumato.synthesizers.deep.encoding import Encoding
 from sfumato.synthesizers.deep.features import FeatureMap
-from sfumato.synthesizers.deep.modules import DOUBLE, SINGLE, device, module_of, set_gradient, shapes
+from sfumato.synthesizers.deep.modules import DOUBLE, SINGLE, NetModule, device, module_of, set_gradient, shapes
 from sfumato.synthesizers.deep.nets import Net, Weighted, initial
 
 Optimiser = Callable[[Any], torch.optim.Optimizer]
@@ -96,6 +96,12 @@ class Autoencoder(Trained):
         """The decoder with released parameters."""
         set_parameters(self.network, parameters)
         return self._decoder.weighted()
+
+    def both(self, parameters: Singles) -> tuple[Weighted, Weighted]:
+        """Encoder and decoder with released parameters."""
+        decoder = self.decoder(parameters)
+        assert isinstance(self.network, Pair) and isinstance(self.network.encoder, NetModule)
+        return self.network.encoder.weighted(), decoder
 
 
 class Adversary(Trained):
