@@ -12,7 +12,12 @@ NAMES = (
     "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income",
 )  # fmt: skip
 LEFT_OUT = ("fnlwgt", "education")
-NUMBERS = {"age": (17, 90), "capital-gain": (0, 99_999), "capital-loss": (0, 5_000), "hours-per-week": (1, 99)}
+NUMBERS = {
+    "age": (17, 90),
+    "capital-gain": (0, 99_999),
+    "capital-loss": (0, 5_000),
+    "hours-per-week": (1, 99),
+}
 VALUES = {
     "workclass": "Private,Self-emp-not-inc,Self-emp-inc,Federal-gov,Local-gov,State-gov,Without-pay,Never-worked,?",
     "education-num": ",".join(str(i) for i in range(1, 17)),

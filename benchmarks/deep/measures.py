@@ -60,7 +60,9 @@ def one_hot(frame: pl.DataFrame, values: dict[str, Sequence[str]], leave_out: st
     return np.concatenate(parts, 1)
 
 
-def marginal_distance(real: np.ndarray, made: np.ndarray, *, ways: int, repeats: int = 30, bins: int = 100) -> float:
+def marginal_distance(
+    real: np.ndarray, made: np.ndarray, *, ways: int, repeats: int = 30, bins: int = 100
+) -> float:
     """Mean L1 distance of histograms of `ways` columns, each cut into `bins` (0 to 2)."""
     rng, found = np.random.default_rng(0), []
     low, high = real.min(0), real.max(0)
@@ -102,7 +104,9 @@ def plane_distance(real: np.ndarray, made: np.ndarray, *, points: int = 100, rep
     return float(np.mean(found))
 
 
-def prediction(train: pl.DataFrame, test: pl.DataFrame, target: str, values: dict[str, Sequence[str]]) -> float:
+def prediction(
+    train: pl.DataFrame, test: pl.DataFrame, target: str, values: dict[str, Sequence[str]]
+) -> float:
     """Score on `test` of a model of `target` trained on `train`: F1 of a forest of 10 trees (micro-F1 where there
     are more than two labels), R² of a lasso for numbers. 0 where the rows have one label.
     """

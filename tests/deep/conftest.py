@@ -14,4 +14,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if importlib.util.find_spec("torch") is None:
         for item in items:
             if "tests/deep" in str(item.path):
-                item.add_marker(pytest.mark.skip(reason="torch is not installed: pip install 'sfumato[deep]'"))
+                item.add_marker(
+                    pytest.mark.skip(reason="torch is not installed: pip install 'sfumato[deep]'")
+                )

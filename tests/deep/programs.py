@@ -22,7 +22,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "dp-auto-gan": [
         {"autoencoder_steps": 6, "critic_steps": 9, "critic_per_generator": 3},
         {"autoencoder_steps": 6, "critic_steps": 6, "critic_per_generator": 3, "encoder_mode": "frozen", "group": 2},
-        {"autoencoder_steps": 6, "critic_steps": 6, "critic_per_generator": 3, "numeric": "ranks", "rows": 60},
+        {"autoencoder_steps": 6, "critic_steps": 6, "critic_per_generator": 3, "numeric": "ranks", "rows": 60, "rectify_marginals": True},
     ],
     "dp-gan": [
         {"epochs": 2, "batch": 16.0, "hidden": 16},

@@ -1,7 +1,8 @@
 """Poisson batches by the secure generator: every row enters every batch by a coin of its own.
 
-The rate is a rational a/2**48, and a coin is a uniform 48-bit number below a. Of that number 16 bits are drawn,
-and the other 32 only where the first ones equal those of a, so that coins are exact and cost two bytes.
+The rate is a rational a/2**48, and a coin is a uniform 48-bit number below a. Of that number 16 bits are
+drawn, and the other 32 only where the first ones equal those of a, so that coins are exact and cost two
+bytes.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from sfumato.privacy.mechanisms.reveal import Reveal
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
-from sfumato.privacy.mechanisms.vectors import VectorSum, Vectors
+from sfumato.privacy.mechanisms.vectors import Vectors, VectorSum
 from sfumato.privacy.quantile import rank_distance
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
@@ -288,10 +288,11 @@ class Curator:
     ) -> Released:
         """Train the network of `program` on the rows by DP-SGD, for at most `spend`.
 
-        total: public number of rows. batch: rows (groups, where `group` > 1) that are expected in a batch. share:
-        part of the delta for trainings that this one takes. rounds: how often parameters are released; steps
-        are a multiple of it. exposed: parts of the network that are trained without noise, for an infinite price.
-        unprotected: charge infinity, since another step of the method has no guarantee.
+        total: public number of rows. batch: rows (groups, where `group` > 1) that are expected in a batch.
+        share: part of the delta for trainings that this one takes. rounds: how often parameters are
+        released; steps are a multiple of it. exposed: parts of the network that are trained without noise,
+        for an infinite price. unprotected: charge infinity, since another step of the method has no
+        guarantee.
         """
         from sfumato.privacy.trainings import plan_training
 

@@ -1,17 +1,17 @@
 """Training a network on private rows: DP-SGD (Abadi et al. 2016), with integers between rows and noise.
 
 A training has a fixed number of steps. In each, rows enter the batch by coins of their own (`batches`), the
-clipped gradients of the rows in it are added up as integers (`per_example`), rounded Gaussian noise is added to every
-coordinate, and the sum is divided by a public number: the rows that are expected in a batch, not those that are
-there. A batch may be empty; then noise alone comes out. What follows (an optimiser, the training of a generator
-against a critic) sees noisy gradients only, and may be anything.
+clipped gradients of the rows in it are added up as integers (`per_example`), rounded Gaussian noise is
+added to every coordinate, and the sum is divided by a public number: the rows that are expected in a batch,
+not those that are there. A batch may be empty; then noise alone comes out. What follows (an optimiser, the
+training of a generator against a critic) sees noisy gradients only, and may be anything.
 
-The network, its loss and what follows are public code: a `Program`. Rows are handed to a copy of it that is thrown
-away; the program itself is given noisy gradients. A coordinate for the loss is part of the noisy sum, so that a
-training can be watched at no further charge.
+The network, its loss and what follows are public code: a `Program`. Rows are handed to a copy of it that is
+thrown away; the program itself is given noisy gradients. A coordinate for the loss is part of the noisy
+sum, so that a training can be watched at no further charge.
 
-Rows of one step may be paired with public companions (generated rows, latent noise). Each row picks its companion by
-a coin of its own, so that no row's term depends on who else is in the batch.
+Rows of one step may be paired with public companions (generated rows, latent noise). Each row picks its
+companion by a coin of its own, so that no row's term depends on who else is in the batch.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Program(Protocol):
         """Public vectors of a step, a power of two of them, one of which each row picks."""
         ...
 
-    def losses(
-        self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Losses of rows (units x times x width) and their companions: units x times. Must not keep anything."""
+    def losses(self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None) -> torch.Tensor:
+        """Losses of rows (units x times x width) and their companions: units x times. Must not keep
+        anything.
+        """
         ...
 
     def update(self, gradient: torch.Tensor) -> None:
@@ -141,9 +141,7 @@ class Trainer:
         self.public = program
         # Rows are shown to a copy, which shares the parameters and nothing else.
         self.program = copy.deepcopy(program)
-        for own, shared in zip(
-            self.program.network.parameters(), program.network.parameters(), strict=True
-        ):
+        for own, shared in zip(self.program.network.parameters(), program.network.parameters(), strict=True):
             own.data = shared.data
         if padded:
             pad_layers(self.program.network)
@@ -153,7 +151,9 @@ class Trainer:
         rows = codes.shape[0]
         width = self._features(np.zeros(1 if rows else 0, np.int64)).shape[1] if rows else 0
         if 4 * rows * width <= KEEP_BYTES and rows:
-            self._kept = torch.cat([self._features(np.arange(a, min(a + 8192, rows))) for a in range(0, rows, 8192)])
+            self._kept = torch.cat(
+                [self._features(np.arange(a, min(a + 8192, rows))) for a in range(0, rows, 8192)]
+            )
         self.units = rows if plan.group == 1 else plan.groups
         self._members: list[npt.NDArray[np.int64]] = []
         if plan.group > 1:
@@ -175,9 +175,7 @@ class Trainer:
         """Units in the batch of a step."""
         return poisson_batch(self.units, self.plan.rate)
 
-    def sum(
-        self, batch: npt.NDArray[np.int64], pool: torch.Tensor | None, chosen: Counts | None
-    ) -> Counts:
+    def sum(self, batch: npt.NDArray[np.int64], pool: torch.Tensor | None, chosen: Counts | None) -> Counts:
         """Exact sum of the clipped gradients of a batch, and of its losses: the private answer of a step.
 
         chosen: for each row of each unit of the batch, which companion of the pool it picked.
@@ -189,12 +187,12 @@ class Trainer:
             total += self._block(batch[start:stop], pool, None if chosen is None else chosen[start:stop])
         return total
 
-    def shift_parameters(self, size: float) -> None:
-        """Move this trainer's own parameters by a fixed pattern; the program keeps its own. For tests."""
+    def shift_parameters(self, base: Program, size: float) -> None:
+        """Set this trainer's own parameters to those of `base` and a fixed pattern. For tests."""
         import torch
 
         for parameter, shared in zip(
-            self.program.network.parameters(), self.public.network.parameters(), strict=True
+            self.program.network.parameters(), base.network.parameters(), strict=True
         ):
             wave = torch.sin(torch.arange(parameter.numel(), dtype=shared.dtype, device=shared.device))
             parameter.data = shared.data + size * wave.reshape(parameter.shape)
@@ -205,7 +203,11 @@ class Trainer:
         losses = self._losses(batch, pool, chosen)
         plan = self.plan
         return integer_gradients(
-            self.program.network, losses, clip=plan.clip, loss_bound=self.program.loss_bound, exposed=plan.exposed
+            self.program.network,
+            losses,
+            clip=plan.clip,
+            loss_bound=self.program.loss_bound,
+            exposed=plan.exposed,
         )
 
     def _losses(
@@ -244,7 +246,9 @@ class Trainer:
         flat = [torch.zeros_like(p) for p in parameters]
         if batch.size:
             losses = self._losses(batch, pool, chosen)
-            found = torch.autograd.grad(losses(network).sum() / plan.normaliser, parameters, allow_unused=True)
+            found = torch.autograd.grad(
+                losses(network).sum() / plan.normaliser, parameters, allow_unused=True
+            )
             for i, (name, gradient) in enumerate(zip(names, found, strict=True)):
                 if name.partition(".")[0] in plan.exposed and gradient is not None:
                     flat[i] = gradient
@@ -253,7 +257,9 @@ class Trainer:
     # The whole training --------------------------------------------------------------------------------
 
     def run(self, noise: RoundedGaussian, *, report: Callable[[int, Counts], None]) -> Released:
-        """All steps. `report` is told the number of steps made and the noisy sums of losses of the last ones."""
+        """All steps. `report` is told the number of steps made and the noisy sums of losses of the last
+        ones.
+        """
         import torch
 
         plan, program = self.plan, self.public
@@ -264,7 +270,11 @@ class Trainer:
         for step in range(plan.steps):
             pool = program.companions(step)
             batch = self.draw()
-            chosen = None if pool is None else picks(batch.size * plan.times, pool.shape[0]).reshape(-1, plan.times)
+            chosen = (
+                None
+                if pool is None
+                else picks(batch.size * plan.times, pool.shape[0]).reshape(-1, plan.times)
+            )
             noisy = self.sum(batch, pool, chosen) + noise.draw(self.size + 1)
             gradient = torch.from_numpy(noisy[:-1] * scale).to(self.device)
             if plan.exposed:
@@ -327,9 +337,9 @@ def unpack(packed: Counts, size: int) -> Singles:
 def check_places(program: Program, plan: Plan, codes: Callable[[int], npt.NDArray[Any]]) -> bool:
     """Whether layers must be padded so that a row's integers are the same at every place and in any company.
 
-    Tried out on made-up rows: codes(n) are n rows of codes, of no table. Products of small matrices may be added up in
-    another order at another place; with sides that are multiples of `SIDE` they are not. JobError where even that
-    does not help.
+    Tried out on made-up rows: codes(n) are n rows of codes, of no table. Products of small matrices may be
+    added up in another order at another place; with sides that are multiples of `SIDE` they are not.
+    JobError where even that does not help.
     """
     for padded in (False, True):
         if _same_at_all_places(program, plan, codes, padded=padded):
@@ -365,7 +375,9 @@ SIDE = 16
 
 
 def pad_layers(network: Any) -> None:
-    """Make dense layers compute with sides filled up to multiples of `SIDE` by zeros; results are the same."""
+    """Make dense layers compute with sides filled up to multiples of `SIDE` by zeros; results are the
+    same.
+    """
     from torch import nn
     from torch.nn.functional import linear, pad
 
@@ -378,5 +390,3 @@ def pad_layers(network: Any) -> None:
     for module in network.modules():
         if type(module) is nn.Linear:
             module.forward = partial(padded, module)
-
-

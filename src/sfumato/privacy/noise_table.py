@@ -91,7 +91,9 @@ class NoiseTable:
         return int(self._shift)
 
     def leading(self, words: Words) -> npt.NDArray[np.int32]:
-        """Draws that the leading bits of `words` decide, which leave the spare bits uniform; -1 for others."""
+        """Draws that the leading bits of `words` decide, which leave the spare bits uniform; -1 for
+        others.
+        """
         return self._guide[words >> self._shift]
 
     def locate(self, words: Words) -> npt.NDArray[np.int32]:

@@ -1,25 +1,28 @@
 """Clipped per-row gradients as integers, and their exact sum.
 
-The gradient of row i of a dense layer is Σ_t δ_it a_itᵀ: a_it is what the layer was given, δ_it the derivative of the
-row's loss by what it gave, and t counts the times the row passed the layer. So its norm is
+The gradient of row i of a dense layer is Σ_t δ_it a_itᵀ: a_it is what the layer was given, δ_it the
+derivative of the row's loss by what it gave, and t counts the times the row passed the layer. So its norm is
 
-    ‖g_i‖² = Σ_{t,u} (δ_it·δ_iu) (a_it·a_iu)        (Goodfellow 2015; Li, Tramèr, Liang, Hashimoto 2022, for t > 1)
+    ‖g_i‖² = Σ_{t,u} (δ_it·δ_iu) (a_it·a_iu)        (Goodfellow 2015; Li, Tramèr, Liang, Hashimoto 2022, for
+    t > 1)
 
-and no gradient of a single row need be written down. A bias is one more input that is 1, an embedding a dense layer
-whose inputs are unit vectors. Layers of other kinds are differentiated row by row with torch.func.
+and no gradient of a single row need be written down. A bias is one more input that is 1, an embedding a
+dense layer whose inputs are unit vectors. Layers of other kinds are differentiated row by row with
+torch.func.
 
 Everything is put on a grid before anything is added up. The inputs become whole multiples ã of 2**-10, the
-derivatives, scaled so that the norm is at most the clip C, whole multiples d of C 2**-22. So the gradient of a row is a
-vector k_i of integers in units of C 2**-32, a function of that row and of public numbers. Its norm is computed again
-from the integers, with a bound on what rounding may have hidden (n terms of sizes that add up to s are off by at most
-n u s, where u is the precision), and a row whose norm may exceed 2**32 is left out; the scaling aims a little lower, so
-that this does not happen. So ‖k_i‖ ≤ 2**32 is proven for every row that is added, whatever the network computed.
+derivatives, scaled so that the norm is at most the clip C, whole multiples d of C 2**-22. So the gradient
+of a row is a vector k_i of integers in units of C 2**-32, a function of that row and of public numbers. Its
+norm is computed again from the integers, with a bound on what rounding may have hidden (n terms of sizes
+that add up to s are off by at most n u s, where u is the precision), and a row whose norm may exceed 2**32
+is left out; the scaling aims a little lower, so that this does not happen. So ‖k_i‖ ≤ 2**32 is proven for
+every row that is added, whatever the network computed.
 
-The sum over the rows of a block is one product of matrices of integers in double precision. All partial sums are
-below 2**53, so every order of adding them gives the same number: it is exact, and rows are added up
-beyond a block in 64-bit integers. What is a floating-point result is a row's own k_i. It must not depend on which rows
-share the batch: blocks are filled up to a multiple of `MULTIPLE` rows, and `check_places` holds results at other places
-and in other company against each other, bit by bit, before a training starts.
+The sum over the rows of a block is one product of matrices of integers in double precision. All partial
+sums are below 2**53, so every order of adding them gives the same number: it is exact, and rows are added up
+beyond a block in 64-bit integers. What is a floating-point result is a row's own k_i. It must not depend on
+which rows share the batch: blocks are filled up to a multiple of `MULTIPLE` rows, and `check_places` holds
+results at other places and in other company against each other, bit by bit, before a training starts.
 """
 
 from __future__ import annotations
@@ -39,7 +42,9 @@ UNITS = 32
 _INPUT_BITS = 10
 _LARGEST = float(1 << 24)
 NORM_AT_MOST = 2**UNITS + 1
-"""Largest L2 norm of what a row adds, in units; the loss is rounded towards 0, and 1 is for all other rounding."""
+"""Largest L2 norm of what a row adds, in units; the loss is rounded towards 0, and 1 is for all other
+rounding.
+"""
 LOSS_SHARE = 16
 """The loss of a row is one more coordinate, of at most the clip over this."""
 _GRADIENT_SHARE = 1 - 1 / LOSS_SHARE**2
@@ -50,7 +55,6 @@ BLOCK = 4096
 MULTIPLE = 64
 
 Counts = npt.NDArray[np.int64]
-
 
 
 class Losses(Protocol):
@@ -82,8 +86,8 @@ def integer_gradients(
 ) -> Counts:
     """Σ_i k_i over the rows of a block, flat in the order of `network.parameters()`, and Σ of their losses.
 
-    clip: C. loss_bound: losses are cut there. exposed: parts of the network by name that are left out, which have
-    zeros.
+    clip: C. loss_bound: losses are cut there. exposed: parts of the network by name that are left out,
+    which have zeros.
     """
     if only_layers(network):
         return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, exposed=exposed)
@@ -151,7 +155,9 @@ def _by_layers(
             part.leave_out(~torch.isfinite(squared))
     for part in parts:
         part.quantise(weight, clip)
-    squared, spread = (_total(each(part) for part in parts) for each in (_Part.norm_squared, _Part.spread_squared))
+    squared, spread = (
+        _total(each(part) for part in parts) for each in (_Part.norm_squared, _Part.spread_squared)
+    )
     keep = within(squared, spread, slack)
     if not bool(keep.all()):
         for part in parts:
@@ -276,7 +282,9 @@ def _squares(rows: torch.Tensor) -> torch.Tensor:
 
 
 def _weights(squared: torch.Tensor, slack: float, clip: float) -> torch.Tensor:
-    """What each gradient is multiplied by, so that its norm is a little below the clip; 0 where it has none."""
+    """What each gradient is multiplied by, so that its norm is a little below the clip; 0 where it has
+    none.
+    """
     norm = squared.sqrt() * 2.0**-_INPUT_BITS
     aim = clip * math.sqrt(_GRADIENT_SHARE) * (_AIM - 8 * slack)
     return (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)

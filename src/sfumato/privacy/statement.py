@@ -8,10 +8,10 @@ Where later charges depend on earlier answers the sum is random, and what is pro
 limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
 converted. For the relation that the filter did not watch: under add-remove every price is at most that
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
-those under add-remove, but for trained networks (a table of counts moves by √2 times the L2 distance, a choice by twice the
-range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
-stopped the run. Where networks were trained, a replacement is taken as a removal and an addition of the
-whole run: twice epsilon at (1 + e^epsilon) times delta.
+those under add-remove, but for trained networks (a table of counts moves by √2 times the L2 distance, a
+choice by twice the range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit
+would never have stopped the run. Where networks were trained, a replacement is taken as a removal and an
+addition of the whole run: twice epsilon at (1 + e^epsilon) times delta.
 """
 
 from __future__ import annotations

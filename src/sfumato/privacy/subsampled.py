@@ -1,23 +1,25 @@
 """What many noisy sums over random batches cost: the Poisson-subsampled Gaussian, composed.
 
-One step adds up the contributions of the rows in a batch, which each row enters with probability q by a coin of
-its own, and adds N(0, σ²) where a contribution has L2 norm at most 1. A unit has up to m contributions.
+One step adds up the contributions of the rows in a batch, which each row enters with probability q by a
+coin of its own, and adds N(0, σ²) where a contribution has L2 norm at most 1. A unit has up to m
+contributions.
 
-add-remove   The dominating pair is Σ_k Binomial(m, q)(k) N(k, σ²) against N(0, σ²), in both directions (for m =
-             1 Zhu, Dong, Wang 2022, Theorem 11; for larger m Charles et al. 2024, "Fine-tuning large language
-             models with user-level differential privacy", Theorem 1).
+add-remove   The dominating pair is Σ_k Binomial(m, q)(k) N(k, σ²) against N(0, σ²), in both directions (for
+             m = 1 Zhu, Dong, Wang 2022, Theorem 11; for larger m Charles et al. 2024, "Fine-tuning large
+             language models with user-level differential privacy", Theorem 1).
 exchange     Contributions a become contributions b. Split the noise into two halves of variance σ²/2, and let
              one half carry a or nothing, the other nothing or b: the step is the sum of the two, so it is
-             post-processing of one removal and one addition at σ/√2. For q = 1 this is the shift by 2, exactly.
+             post-processing of one removal and one addition at σ/√2. For q = 1 this is the shift by 2,
+             exactly.
 
 Composition over the steps of a schedule that is fixed when it starts:
 
 privacy loss    distributions, discretised pessimistically by dp_accounting and convolved (`epsilon`)
-Rényi           the curve of Mironov, Talwar, Zhang 2019 times the number of steps; where m > 1 the shift is taken as
-                m whenever any contribution is in the batch, which the mixture is post-processing of (`renyi`)
-Gaussian DP     the smallest mu such that the whole training is dominated by "with probability d everything, else
-                mu-GDP", so that H(ε) ≤ (1-d) H_mu(ε) + d for all ε: then mu² and d add up with all
-                other mechanisms, also where those are chosen adaptively (`mu_squared`)
+Rényi           the curve of Mironov, Talwar, Zhang 2019 times the number of steps; where m > 1 the shift is
+                taken as m whenever any contribution is in the batch, which the mixture is post-processing
+of (`renyi`) Gaussian DP     the smallest mu such that the whole training is dominated by "with probability
+                d everything, else mu-GDP", so that H(ε) ≤ (1-d) H_mu(ε) + d for all ε: then mu² and d add
+                up with all other mechanisms, also where those are chosen adaptively (`mu_squared`)
 """
 
 from __future__ import annotations
@@ -30,8 +32,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
-
-from sfumato.privacy import gdp
 
 Floats = npt.NDArray[np.float64]
 
@@ -197,14 +197,16 @@ def _cached(schedule: Schedule, interval: float) -> tuple[Any, Any]:
             schedule.noise, range(m + 1), _to_one(chances), value_discretization_interval=interval
         )
         one, two = step._pmf_remove, step._pmf_add
-    return tuple(each.self_compose(schedule.steps).to_dense_pmf() for each in (one, two))
+    with np.errstate(all="ignore"):
+        first, second = (each.self_compose(schedule.steps).to_dense_pmf() for each in (one, two))
+    return first, second
 
 
 def _step(schedule: Schedule, interval: float) -> tuple[Any, Any]:
     """Losses of one step where a unit has one contribution: with w = (e^ε - 1 + q)/q and x = σ² ln w + 1/2,
 
-    H(ε) = q Φ((1-x)/σ) - (e^ε - 1 + q) Φ(-x/σ) for the mixture against N(0, σ²), and with e^-ε in the place of
-    e^ε, (1 - e^ε (1-q)) Φ(x/σ) - e^ε q Φ((x-1)/σ) the other way round.
+    H(ε) = q Φ((1-x)/σ) - (e^ε - 1 + q) Φ(-x/σ) for the mixture against N(0, σ²), and with e^-ε in the place
+    of e^ε, (1 - e^ε (1-q)) Φ(x/σ) - e^ε q Φ((x-1)/σ) the other way round.
     """
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap as connect
     from scipy.special import ndtr
@@ -286,7 +288,8 @@ def _renyi(rate: float, noise: float, order: float) -> float:
             for k in range(a + 1)
         ]
         return max(0.0, _log_sum(terms)) / (a - 1)
-    return max(0.0, _fractional(log_rate, log_rest, noise, order)) / (order - 1)
+    # The series loses some digits.
+    return max(0.0, _fractional(log_rate, log_rest, noise, order)) / (order - 1) * (1 + 1e-6)
 
 
 def _fractional(log_rate: float, log_rest: float, noise: float, order: float) -> float:

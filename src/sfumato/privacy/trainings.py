@@ -54,7 +54,7 @@ def plan_training(
         delta = 0.0
     if not spend > 0:
         raise Overdraft("nothing is left of the privacy budget for a training")
-    elif held.budget.accountant == "zcdp":
+    if held.budget.accountant == "zcdp":
         noise = math.sqrt(schedule.unsampled_mu_squared / spend) * (1 + 1e-9)
     else:
         noise = smallest_noise(spend, schedule, delta)
@@ -64,14 +64,27 @@ def plan_training(
             mend="ask for a larger epsilon, or for fewer steps",
         )
     plan = Plan(
-        steps=steps, rounds=rounds, rate=rate, noise=quantise_sigma(max(noise, SMALLEST)), clip=float(clip),
-        normaliser=float(batch), group=group, groups=groups, exposed=tuple(exposed),
-    )  # fmt: skip
+        steps=steps,
+        rounds=rounds,
+        rate=rate,
+        noise=quantise_sigma(max(noise, SMALLEST)),
+        clip=float(clip),
+        normaliser=float(batch),
+        group=group,
+        groups=groups,
+        exposed=tuple(exposed),
+    )
     padded = check_places(program, plan, lambda rows: _made_up(encoders, rows))
     return DpSgd(
-        program=program, encoders=tuple(encoders), plan=plan, delta=delta, report=report,
-        unprotected=unprotected or bool(exposed), report_delta=held.budget.delta, padded=padded,
-    )  # fmt: skip
+        program=program,
+        encoders=tuple(encoders),
+        plan=plan,
+        delta=delta,
+        report=report,
+        unprotected=unprotected or bool(exposed),
+        report_delta=held.budget.delta,
+        padded=padded,
+    )
 
 
 def _made_up(encoders: Sequence[Encoder], rows: int) -> npt.NDArray[Any]:

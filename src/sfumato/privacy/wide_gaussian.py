@@ -153,7 +153,9 @@ class WideGaussian:
         spread, extra = fresh[:count], fresh[count:]
         # Where the cell is settled, r, the sign and the leading bits of V are.
         spread = np.where(open_, spread, words)
-        uniform = np.where(open_, extra, (v << np.uint64(64 - self._v_bits)) | (extra >> np.uint64(self._v_bits)))
+        uniform = np.where(
+            open_, extra, (v << np.uint64(64 - self._v_bits)) | (extra >> np.uint64(self._v_bits))
+        )
         place = np.where(open_, self.cells.locate(words), cell).astype(np.int64)
         offset = (spread & np.uint64((1 << self.cell_bits) - 1)).astype(np.int64)
         sign = 1 - 2 * ((spread >> width) & np.uint64(1)).astype(np.int64)

@@ -261,16 +261,22 @@ def _training_fault(step: Step, mechanism: DpSgd, unit: PrivacyUnit, relation: R
     """
     one, other = step.exact, step.other
     if mechanism.unprotected or mechanism.plan.group > 1:
-        return "a training without a guarantee was charged" if step.price.shape != "revealed" and (
-            mechanism.unprotected
-        ) else ""
+        return (
+            "a training without a guarantee was charged"
+            if step.price.shape != "revealed" and (mechanism.unprotected)
+            else ""
+        )
     pool = mechanism.program.companions(0)
     rows = unit.at_most * (1 if relation == "add-remove" else 2)
     for shift in (0.0, 0.3):
         for trainer in (one, other):
-            trainer.shift_parameters(shift)
+            trainer.shift_parameters(mechanism.program, shift)
         sums = [
-            trainer.sum(np.arange(trainer.units), pool, None if pool is None else np.zeros((trainer.units, 1), np.int64))
+            trainer.sum(
+                np.arange(trainer.units),
+                pool,
+                None if pool is None else np.zeros((trainer.units, 1), np.int64),
+            )
             for trainer in (one, other)
         ]
         moved = sum(int(each) ** 2 for each in (sums[0] - sums[1]).tolist())

@@ -114,7 +114,9 @@ class DpSgd:
 
         def report(step: int, losses: Counts) -> None:
             loss = mean_loss(losses, bound=self.program.loss_bound, normaliser=plan.normaliser)
-            spent, _ = epsilon_of_renyi(curve * (step / plan.steps), self.report_delta, orders=PROGRESS_ORDERS)
+            spent, _ = epsilon_of_renyi(
+                curve * (step / plan.steps), self.report_delta, orders=PROGRESS_ORDERS
+            )
             told = "infinite" if self.unprotected else f"{spent:.3g} of this training"
             self.report(f"step {step:,} of {plan.steps:,}, loss {loss:.4g}, epsilon so far {told}")
 
@@ -142,5 +144,3 @@ def schedule_of(parameters: Mapping[str, Any], at_most: int, relation: str) -> S
         at_most=at_most,
         exchange=exchange,
     )
-
-

@@ -1,7 +1,7 @@
 """The noisy sum of a bounded vector for every row, for statistics such as those of expectation-maximisation.
 
-A public function gives each row a vector; it is cut towards zero to whole multiples of bound/2**20, and a row whose
-integers have a norm above 2**20 is left out, so that the exact sum moves by at most 2**20 a row.
+A public function gives each row a vector; it is cut towards zero to whole multiples of bound/2**20, and a
+row whose integers have a norm above 2**20 is left out, so that the exact sum moves by at most 2**20 a row.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ class VectorSum:
         m2 = unit.at_most**2
         # A replaced row takes one vector away and brings another.
         return Cost(
-            add_remove=gaussian(m2, self.sigma), replace=gaussian(4 * m2, self.sigma), draws=self.size,
+            add_remove=gaussian(m2, self.sigma),
+            replace=gaussian(4 * m2, self.sigma),
+            draws=self.size,
             distance=float(self.size * self.noise.tv_bound),
-        )  # fmt: skip
+        )
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -1,7 +1,8 @@
 """`dp-auto-gan`: an autoencoder, then a Wasserstein GAN through its decoder.
 
-Tantipongpipat, Waites, Boob, Siva, Cummings 2021, "Differentially private synthetic mixed-type data generation for
-unsupervised learning". Equations, defaults and what differs from the paper: docs/methods/dp-auto-gan.md.
+Tantipongpipat, Waites, Boob, Siva, Cummings 2021, "Differentially private synthetic mixed-type data
+generation for unsupervised learning". Equations, defaults and what differs from the paper:
+docs/methods/dp-auto-gan.md.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class DpAutoGan:
     numeric: Literal["linear", "ranks"] = "linear"
     """Numbers between their bounds, or by their ranks in a noisy distribution, which is paid for."""
     marginals_share: float = 0.1
-    """Share of the budget for those distributions, with `numeric = "ranks"`."""
+    """Share of the budget for one-way marginals, where they are needed."""
+    rectify_marginals: bool = False
+    """Rows that are drawn get noisy one-way marginals, which are paid for: those of labels, and of numbers
+    with `numeric = "ranks"`."""
     decode: Literal["sample", "argmax"] = "sample"
     code: int = 15
     """Coordinates of the code."""
@@ -77,6 +81,8 @@ class DpAutoGan:
     generator_rate: float = 0.005
     critic_per_generator: int = 15
     """Critic steps for each step of the generator."""
+    generator_steps: int = 1
+    """Steps of the generator at the end of each round of critic steps; they cost nothing."""
     weight_clamp: float = 0.01
     group: int = 1
     """Rows in a micro-batch: fixed groups, for which the price is that of exchanging one group's gradient."""
@@ -90,22 +96,35 @@ class DpAutoGan:
         check_choice("activation", self.activation, ("leaky", "relu", "tanh"))
         check_share(autoencoder_share=self.autoencoder_share, marginals_share=self.marginals_share)
         check_positive(
-            code=self.code, autoencoder_steps=self.autoencoder_steps, autoencoder_batch=self.autoencoder_batch,
-            autoencoder_clip=self.autoencoder_clip, autoencoder_rate=self.autoencoder_rate,
-            noise_dim=self.noise_dim, critic_steps=self.critic_steps, critic_batch=self.critic_batch,
-            critic_clip=self.critic_clip, critic_rate=self.critic_rate, generator_rate=self.generator_rate,
-            critic_per_generator=self.critic_per_generator, weight_clamp=self.weight_clamp, group=self.group,
+            code=self.code,
+            autoencoder_steps=self.autoencoder_steps,
+            autoencoder_batch=self.autoencoder_batch,
+            autoencoder_clip=self.autoencoder_clip,
+            autoencoder_rate=self.autoencoder_rate,
+            noise_dim=self.noise_dim,
+            critic_steps=self.critic_steps,
+            critic_batch=self.critic_batch,
+            critic_clip=self.critic_clip,
+            critic_rate=self.critic_rate,
+            generator_rate=self.generator_rate,
+            critic_per_generator=self.critic_per_generator,
+            generator_steps=self.generator_steps,
+            weight_clamp=self.weight_clamp,
+            group=self.group,
             rows=1 if self.rows is None else self.rows,
-        )  # fmt: skip
+        )
         if self.critic_steps % self.critic_per_generator:
             raise ValueError("critic_steps must be a multiple of critic_per_generator")
 
     def split(self, columns: int) -> dict[str, float]:
-        marginals = self.marginals_share if self.numeric == "ranks" else 0.0
+        marginals = self.marginals_share if self.numeric == "ranks" or self.rectify_marginals else 0.0
         counted = ROWS_SHARE if self.rows is None or marginals else 0.0
         rest = 1 - marginals - counted
         shares = {"row count": counted, "one-way marginals": marginals}
-        shares |= {"autoencoder": self.autoencoder_share * rest, "critic": (1 - self.autoencoder_share) * rest}
+        shares |= {
+            "autoencoder": self.autoencoder_share * rest,
+            "critic": (1 - self.autoencoder_share) * rest,
+        }
         return {purpose: share for purpose, share in shares.items() if share}
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
@@ -115,9 +134,13 @@ class DpAutoGan:
 
         split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
         known = start(
-            curator, codecs, rows=self.rows, numeric=self.numeric,
-            spend=split.get("row count", 0.0) * budget, marginals=split.get("one-way marginals", 0.0) * budget,
-        )  # fmt: skip
+            curator,
+            codecs,
+            rows=self.rows,
+            numeric=self.numeric,
+            spend=split.get("row count", 0.0) * budget,
+            marginals=split.get("one-way marginals", 0.0) * budget,
+        )
         width = known.encoding.width
         hidden = self.hidden or max(2, (width + self.code) // 2)
         autoencoder = Autoencoder(
@@ -130,11 +153,19 @@ class DpAutoGan:
             seed=self.initial,
         )
         first = curator.train(
-            autoencoder, encoders=codecs, total=known.total, batch=self.autoencoder_batch,
-            steps=self.autoencoder_steps, clip=self.autoencoder_clip, spend=split["autoencoder"] * budget,
-            share=0.5, purpose="autoencoder", group=self.group,
-            exposed=("encoder",) if self.encoder_mode == "paper" else (), unprotected=self.encoder_mode == "paper",
-        )  # fmt: skip
+            autoencoder,
+            encoders=codecs,
+            total=known.total,
+            batch=self.autoencoder_batch,
+            steps=self.autoencoder_steps,
+            clip=self.autoencoder_clip,
+            spend=split["autoencoder"] * budget,
+            share=0.5,
+            purpose="autoencoder",
+            group=self.group,
+            exposed=("encoder",) if self.encoder_mode == "paper" else (),
+            unprotected=self.encoder_mode == "paper",
+        )
         decoder = autoencoder.decoder(first.snapshots[-1])
         finish = module_of(decoder, dtype=DOUBLE, where=device())
 
@@ -142,24 +173,43 @@ class DpAutoGan:
 
         def critic() -> Critic:
             return Critic(
-                known.encoding, self._critic(width), initial(self._generator(), _rng(self.initial)), finish,
-                optimiser=rmsprop(self.critic_rate), generator_optimiser=rmsprop(self.generator_rate),
-                clamp=self.weight_clamp, pool=power_of_two(self.critic_batch), seed=self.initial,
+                known.encoding,
+                self._critic(width),
+                initial(self._generator(), _rng(self.initial)),
+                finish,
+                optimiser=rmsprop(self.critic_rate),
+                generator_optimiser=rmsprop(self.generator_rate),
+                clamp=self.weight_clamp,
+                generator_steps=self.generator_steps,
+                pool=power_of_two(self.critic_batch),
+                seed=self.initial,
                 facts={"what": "critic", "clamp": self.weight_clamp, "rate": self.critic_rate},
-            )  # fmt: skip
+            )
 
         program = critic()
         second = curator.train(
-            program, encoders=codecs, total=known.total, batch=self.critic_batch, steps=self.critic_steps,
-            clip=self.critic_clip, spend=split["critic"] * budget, share=0.5, purpose="critic",
-            rounds=self.critic_steps // self.critic_per_generator, group=self.group, unprotected=paper,
-        )  # fmt: skip
+            program,
+            encoders=codecs,
+            total=known.total,
+            batch=self.critic_batch,
+            steps=self.critic_steps,
+            clip=self.critic_clip,
+            spend=split["critic"] * budget,
+            share=0.5,
+            purpose="critic",
+            rounds=self.critic_steps // self.critic_per_generator,
+            group=self.group,
+            unprotected=paper,
+        )
         if paper:
             curator.reveal(PAPER)
         return NetworkGenerator(
-            total=known.total, encoding=known.encoding, sample_labels=self.decode == "sample",
+            total=known.total,
+            encoding=known.encoding,
+            sample_labels=self.decode == "sample",
+            targets=known.targets(codecs) if self.rectify_marginals else (),
             nets=(program.trained(second.snapshots, critic), decoder),
-        )  # fmt: skip
+        )
 
     def _critic(self, width: int) -> Net:
         first = self.critic_hidden or max(2, 2 * width // 3)
@@ -172,6 +222,5 @@ class DpAutoGan:
 
 
 def _rng(seed: int) -> np.random.Generator:
-
 
     return np.random.default_rng([seed, 5])

@@ -61,6 +61,10 @@ class Start:
     counts: tuple[Floats, ...] = ()
     """Expected counts of the codes of each column, where marginals were measured."""
 
+    def targets(self, codecs: tuple[Codec, ...]) -> tuple[Floats, ...]:
+        """Shares of the labels of each column."""
+        return label_shares(codecs, self.encoding, self.counts)
+
 
 def start(
     curator: Curator,
@@ -71,8 +75,8 @@ def start(
     spend: float,
     marginals: float = 0.0,
 ) -> Start:
-    """The number of rows, which is `rows` where that is public and otherwise a noisy count for `spend`, and how
-    columns are encoded. `marginals`: what one-way marginals may cost.
+    """The number of rows, which is `rows` where that is public and otherwise a noisy count for `spend`, and
+    how columns are encoded. `marginals`: what one-way marginals may cost.
     """
     for codec in codecs:
         if isinstance(codec, ValuesCodec) and codec.size > WIDEST:
@@ -94,6 +98,18 @@ def start(
     else:
         columns = [linear(codec) for codec in codecs]
     return Start(total=total, encoding=Encoding(columns=tuple(columns)), counts=counts)
+
+
+def label_shares(
+    codecs: tuple[Codec, ...], encoding: Encoding, counts: Sequence[Floats]
+) -> tuple[Floats, ...]:
+    """Shares of the labels of each column in expected counts of its codes."""
+    found = []
+    for codec, column, held in zip(codecs, encoding.columns, counts, strict=True):
+        label = column.code_label
+        there = (label >= 0) & codec.allowed
+        found.append(in_range(np.bincount(label[there], held[there], minlength=column.labels)))
+    return tuple(found)
 
 
 def adam(rate: float, betas: tuple[float, float] = (0.9, 0.999), decay: float = 0.0) -> Callable[[Any], Any]:

@@ -1,16 +1,16 @@
 """Codes of a domain as vectors for networks, and back.
 
-Every code of a column has a label, a number, or both. A label is one coordinate of a one-hot block (one coordinate
-in all where a column has two labels); a number is one coordinate more.
+Every code of a column has a label, a number, or both. A label is one coordinate of a one-hot block (one
+coordinate in all where a column has two labels); a number is one coordinate more.
 
     labels        each value is a label
     numbers       missing and special codes are labels beside the label "a number", where there are any; the
                   number is a place on a line, in `Line.mode` k after (number - shift_k)/scale_k
-    places        `linear`: from 0 at the lower bound to 1 at the upper; `ranks`: middles of the steps of a noisy
-                  distribution function; with `normal`, Φ⁻¹ of them, at most 3 in size
+    places        `linear`: from 0 at the lower bound to 1 at the upper; `ranks`: middles of the steps of a
+                  noisy distribution function; with `normal`, Φ⁻¹ of them, at most 3 in size
 
-Codes that a synthetic row cannot have (a missing cell where none is allowed) are encoded as zeros. All of this is made
-of public facts and released answers.
+Codes that a synthetic row cannot have (a missing cell where none is allowed) are encoded as zeros. All of
+this is made of public facts and released answers.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class ColumnEncoding:
     first: int
     """Code of the first cell."""
     normal: bool = False
+    ranked: bool = False
+    """Whether numbers are places in a distribution, from 0 to 1."""
     full: bool = False
     """Whether two labels take two coordinates."""
 
@@ -71,13 +73,24 @@ class ColumnEncoding:
         return self.scale.size > 0
 
     @property
+    def by_ranks(self) -> bool:
+        """Whether numbers are places in a distribution."""
+        return self.normal or self.ranked
+
+    def on_scale(self, place: Floats) -> Floats:
+        """Places in the distribution as numbers of the encoding."""
+        if not self.normal:
+            return place
+        from scipy.special import ndtri
+
+        return ndtri(place)
+
+    @property
     def width(self) -> int:
         """Coordinates of the column: labels first, then the number."""
         return self.label_width + self.numeric
 
-    def decode(
-        self, scores: Floats, numbers: Floats | None, rng: np.random.Generator, how: Decode
-    ) -> Codes:
+    def decode(self, scores: Floats, numbers: Floats | None, rng: np.random.Generator, how: Decode) -> Codes:
         """Codes of rows: labels by their scores (rows x label_width, nonnegative), cells by numbers."""
         rows = scores.shape[0]
         label = self._label(scores, rng, how)
@@ -115,29 +128,42 @@ class ColumnEncoding:
             f"{name}/shift": self.shift,
             f"{name}/scale": self.scale,
             f"{name}/bounds": self.bounds,
-            f"{name}/facts": np.array([self.first, self.normal, self.full], np.int64),
+            f"{name}/facts": np.array([self.first, self.normal, self.full, self.ranked], np.int64),
         }
 
     @classmethod
     def from_arrays(cls, size: int, name: str, arrays: dict[str, npt.NDArray[Any]]) -> ColumnEncoding:
         """Read back; ValueError where the arrays do not fit together."""
-        parts = {key: arrays[f"{name}/{key}"] for key in ("label", "number", "codes", "shift", "scale", "bounds")}
-        first, normal, full = (int(each) for each in arrays[f"{name}/facts"])
+        parts = {
+            key: arrays[f"{name}/{key}"] for key in ("label", "number", "codes", "shift", "scale", "bounds")
+        }
+        first, normal, full, ranked = (int(each) for each in arrays[f"{name}/facts"])
         cells = parts["bounds"].size + 1 if parts["scale"].size else 0
         codes = parts["codes"]
         if (
-            parts["label"].shape != (size,) or parts["number"].shape != (size,)
-            or parts["shift"].shape != parts["scale"].shape or first + cells > size or first < 0
+            parts["label"].shape != (size,)
+            or parts["number"].shape != (size,)
+            or parts["shift"].shape != parts["scale"].shape
+            or first + cells > size
+            or first < 0
             or (codes.size and not -parts["scale"].size <= codes.min() <= codes.max() < size)
-            or (np.diff(parts["bounds"]) < 0).any() or not -1 <= parts["label"].min() <= parts["label"].max() < max(codes.size, 1)
+            or (np.diff(parts["bounds"]) < 0).any()
+            or not -1 <= parts["label"].min() <= parts["label"].max() < max(codes.size, 1)
             or not (codes.size or parts["scale"].size)
-        ):  # fmt: skip
+        ):
             raise ValueError("the arrays do not fit the domain")
         return cls(
-            code_label=parts["label"], code_number=parts["number"], label_code=codes, shift=parts["shift"],
-            scale=parts["scale"], bounds=parts["bounds"], first=first, normal=bool(normal),
+            code_label=parts["label"],
+            code_number=parts["number"],
+            label_code=codes,
+            shift=parts["shift"],
+            scale=parts["scale"],
+            bounds=parts["bounds"],
+            first=first,
+            normal=bool(normal),
             full=bool(full),
-        )  # fmt: skip
+            ranked=bool(ranked),
+        )
 
 
 @frozen(kw_only=True)
@@ -241,7 +267,7 @@ def ranks(codec: Codec, counts: Floats, *, normal: bool) -> ColumnEncoding:
         from scipy.special import ndtri
 
         middles = ndtri(middles).clip(-FURTHEST, FURTHEST)
-    return on_a_line(codec, middles, steps[1:-1], normal=normal)
+    return on_a_line(codec, middles, steps[1:-1], normal=normal, ranked=not normal)
 
 
 def modes(codec: Codec, counts: Floats, *, at_most: int) -> ColumnEncoding:
@@ -262,9 +288,15 @@ def labels(codec: Codec, *, full: bool = False) -> ColumnEncoding:
     label[kept] = np.arange(kept.size)
     none = np.zeros(0)
     return ColumnEncoding(
-        code_label=label, code_number=np.zeros(codec.size), label_code=kept.astype(np.int64), shift=none,
-        scale=none, bounds=none, first=0, full=full,
-    )  # fmt: skip
+        code_label=label,
+        code_number=np.zeros(codec.size),
+        label_code=kept.astype(np.int64),
+        shift=none,
+        scale=none,
+        bounds=none,
+        first=0,
+        full=full,
+    )
 
 
 def on_a_line(
@@ -276,6 +308,7 @@ def on_a_line(
     scale: Floats | None = None,
     member: Ints | None = None,
     normal: bool = False,
+    ranked: bool = False,
 ) -> ColumnEncoding:
     """Numbers of the cells, and labels for modes, missing and special codes where there is more than one."""
     shift, scale = (np.zeros(1), np.ones(1)) if shift is None or scale is None else (shift, scale)
@@ -287,9 +320,16 @@ def on_a_line(
     number = np.zeros(codec.size)
     number[codec.atoms :] = numbers
     return ColumnEncoding(
-        code_label=label, code_number=number, bounds=bounds, first=codec.atoms, normal=normal, shift=shift,
-        label_code=np.concatenate([-1 - np.arange(scale.size), atoms]), scale=scale,
-    )  # fmt: skip
+        code_label=label,
+        code_number=number,
+        bounds=bounds,
+        first=codec.atoms,
+        normal=normal,
+        shift=shift,
+        label_code=np.concatenate([-1 - np.arange(scale.size), atoms]),
+        scale=scale,
+        ranked=ranked,
+    )
 
 
 def mixture(places: Floats, weights: Floats, *, at_most: int) -> tuple[Floats, Floats, Ints]:

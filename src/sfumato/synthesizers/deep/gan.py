@@ -26,6 +26,7 @@ from sfumato.synthesizers.deep.common import (
     check_positive,
     check_share,
     in_range,
+    label_shares,
     need_torch,
     power_of_two,
 )
@@ -51,8 +52,8 @@ class DpGan:
     rows: int | None = None
     """Number of rows, where it is public; else the noisy marginals tell it."""
     numeric: Literal["mode", "uniform"] = "mode"
-    """"mode": within one of a few normal distributions; "uniform": ranks in a noisy distribution, on the normal
-    scale."""
+    """"mode": within one of a few normal distributions; "uniform": ranks in a noisy distribution, on the
+    normal scale."""
     num_modes: int = 3
     rectify_marginals: bool = False
     """Numbers that are drawn get the noisy distribution exactly; with `numeric = "uniform"`."""
@@ -82,10 +83,17 @@ class DpGan:
         check_choice("numeric", self.numeric, ("mode", "uniform"))
         check_choice("decode", self.decode, ("sample", "argmax"))
         check_positive(
-            num_modes=self.num_modes, generator_steps=self.generator_steps, epochs=self.epochs, batch=self.batch,
-            clip=self.clip, rate=self.rate, noise_dim=self.noise_dim, hidden=self.hidden, group=self.group,
+            num_modes=self.num_modes,
+            generator_steps=self.generator_steps,
+            epochs=self.epochs,
+            batch=self.batch,
+            clip=self.clip,
+            rate=self.rate,
+            noise_dim=self.noise_dim,
+            hidden=self.hidden,
+            group=self.group,
             rows=1 if self.rows is None else self.rows,
-        )  # fmt: skip
+        )
         if not 0 <= self.label_smoothing < 0.5 or self.aux_lambda < 0 or self.ecdf_epsilon < 0:
             raise ValueError("label_smoothing lies in [0, 0.5), aux_lambda and ecdf_epsilon are at least 0")
         if self.rectify_marginals and self.numeric != "uniform":
@@ -108,8 +116,10 @@ class DpGan:
     def split(self, columns: int) -> dict[str, float]:
         counted = self._share * ROWS_SHARE
         return {
-            "row count": counted, "one-way marginals": self._share - counted, "discriminator": 1 - self._share,
-        }  # fmt: skip
+            "row count": counted,
+            "one-way marginals": self._share - counted,
+            "discriminator": 1 - self._share,
+        }
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
@@ -137,23 +147,44 @@ class DpGan:
 
         def made() -> Discriminator:
             return Discriminator(
-                encoding, chain(width, self.hidden, 1 + count), begin, HeadModule(encoding.head),
-                optimiser=adam(self.rate, (0.5, 0.999)), generator_optimiser=adam(self.rate, (0.5, 0.999)),
-                labels=block, weight=self.aux_lambda, smoothing=self.label_smoothing,
-                pool=power_of_two(self.batch), seed=self.initial, generator_steps=self.generator_steps * steps,
+                encoding,
+                chain(width, self.hidden, 1 + count),
+                begin,
+                HeadModule(encoding.head),
+                optimiser=adam(self.rate, (0.5, 0.999)),
+                generator_optimiser=adam(self.rate, (0.5, 0.999)),
+                labels=block,
+                weight=self.aux_lambda,
+                smoothing=self.label_smoothing,
+                pool=power_of_two(self.batch),
+                seed=self.initial,
+                generator_steps=self.generator_steps * steps,
                 facts={"what": "discriminator", "rate": self.rate, "aux_lambda": self.aux_lambda},
-            )  # fmt: skip
+            )
 
         program = made()
         released = curator.train(
-            program, encoders=codecs, total=total, batch=self.batch, steps=steps * self.epochs, clip=self.clip,
-            spend=budget - marginals, share=1.0, purpose="discriminator", rounds=self.epochs, group=self.group,
-        )  # fmt: skip
+            program,
+            encoders=codecs,
+            total=total,
+            batch=self.batch,
+            steps=steps * self.epochs,
+            clip=self.clip,
+            spend=budget - marginals,
+            share=1.0,
+            purpose="discriminator",
+            rounds=self.epochs,
+            group=self.group,
+        )
         return NetworkGenerator(
-            total=ones.total, encoding=encoding, sample_labels=self.decode == "sample", head=True,
-            condition=shares, rectify=self.rectify_marginals,
+            total=ones.total,
+            encoding=encoding,
+            sample_labels=self.decode == "sample",
+            head=True,
+            condition=shares,
+            targets=label_shares(codecs, encoding, ones.counts) if self.rectify_marginals else (),
             nets=(program.trained(released.snapshots, made),),
-        )  # fmt: skip
+        )
 
     def _check_condition(self, codecs: tuple[Codec, ...]) -> None:
         for codec in codecs:

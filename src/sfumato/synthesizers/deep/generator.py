@@ -38,8 +38,10 @@ class NetworkGenerator:
     """Whether `Encoding.head` comes after the last network."""
     condition: Floats = field(factory=lambda: np.zeros(0))
     """Shares of labels, one of which is drawn and given to the first network beside the noise."""
-    rectify: bool = False
-    """Whether numbers on the normal scale are replaced by those of their ranks among the rows drawn."""
+    targets: tuple[Floats, ...] = ()
+    """Noisy shares of the labels of each column, which the rows drawn are given; empty: as the network has
+    them. Numbers that are encoded by ranks are then replaced by their ranks among the rows drawn.
+    """
 
     def sample(
         self, rows: int, rng: np.random.Generator, *, where: dict[int, npt.NDArray[np.bool_]] | None = None
@@ -64,7 +66,7 @@ class NetworkGenerator:
         parts = []
         for start in range(0, rows, BLOCK):
             vectors = self.vectors(min(BLOCK, rows - start), rng)
-            if self.rectify:
+            if self.targets:
                 self._rectify(vectors)
             parts.append(self.encoding.decode(vectors, rng, "sample" if self.sample_labels else "argmax"))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -81,37 +83,64 @@ class NetworkGenerator:
         return self.encoding.head(x) if self.head else x
 
     def _rectify(self, vectors: Floats) -> None:
-        from scipy.special import ndtri
-
-        for start, column in zip(self.encoding.starts, self.encoding.columns, strict=True):
-            if column.normal:
-                values = vectors[:, start + column.label_width]
+        for start, column, target in zip(
+            self.encoding.starts, self.encoding.columns, self.targets, strict=True
+        ):
+            middle = start + column.label_width
+            if column.label_width == 1:
+                pair = np.stack([1 - vectors[:, start], vectors[:, start]], 1)
+                vectors[:, start] = matched(pair, target)[:, 1]
+            elif column.label_width:
+                vectors[:, start:middle] = matched(vectors[:, start:middle], target)
+            if column.numeric and column.by_ranks:
+                values = vectors[:, middle]
                 place = np.empty(values.size)
                 place[np.argsort(values, kind="stable")] = (np.arange(values.size) + 0.5) / values.size
-                vectors[:, start + column.label_width] = ndtri(place)
+                vectors[:, middle] = column.on_scale(place)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         found: dict[str, npt.NDArray[Any]] = {
             "total": np.array([self.total]),
-            "facts": np.array([len(self.nets), self.sample_labels, self.head, self.rectify], np.int64),
+            "facts": np.array([len(self.nets), self.sample_labels, self.head, bool(self.targets)], np.int64),
             "condition": self.condition,
         }
         for i, net in enumerate(self.nets):
             found |= net.arrays(f"net/{i}")
         for i, column in enumerate(self.encoding.columns):
             found |= column.arrays(f"column/{i}")
+        for i, target in enumerate(self.targets):
+            found[f"target/{i}"] = target
         return found
 
     @classmethod
     def from_arrays(cls, sizes: tuple[int, ...], arrays: dict[str, npt.NDArray[Any]]) -> NetworkGenerator:
-        count, labels, head, rectify = (int(each) for each in arrays["facts"])
+        count, labels, head, targets = (int(each) for each in arrays["facts"])
         nets = tuple(Weighted.from_arrays(f"net/{i}", arrays) for i in range(count))
         columns = [ColumnEncoding.from_arrays(size, f"column/{i}", arrays) for i, size in enumerate(sizes)]
         encoding = Encoding(columns=tuple(columns))
         ends = [net.net[0].inputs for net in nets[1:]] + [encoding.width]
         if not nets or [net.net[-1].outputs for net in nets] != ends:
             raise ValueError("the networks do not fit each other")
+        known = tuple(arrays[f"target/{i}"] for i in range(len(sizes))) if targets else ()
+        if any(target.shape != (column.labels,) for target, column in zip(known, columns, strict=False)):
+            raise ValueError("the shares of labels do not fit the columns")
         return cls(
-            total=float(arrays["total"][0]), encoding=encoding, nets=nets, sample_labels=bool(labels),
-            head=bool(head), condition=arrays["condition"], rectify=bool(rectify),
-        )  # fmt: skip
+            total=float(arrays["total"][0]),
+            encoding=encoding,
+            nets=nets,
+            sample_labels=bool(labels),
+            head=bool(head),
+            condition=arrays["condition"],
+            targets=known,
+        )
+
+
+def matched(scores: Floats, target: Floats) -> Floats:
+    """Scores times a factor for each label, such that the rows' shares are on average those of `target`."""
+    shares = np.maximum(scores, 0.0) + 1e-9
+    shares /= shares.sum(1, keepdims=True)
+    for _ in range(40):
+        mean = shares.mean(0)
+        shares = shares * (np.maximum(target, 1e-9) / mean)
+        shares /= shares.sum(1, keepdims=True)
+    return shares

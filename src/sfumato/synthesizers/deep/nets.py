@@ -1,11 +1,12 @@
 """Small networks as plain data: their shape, their numbers, and what they give, in numpy.
 
-Rows are drawn from a model file without torch. A layer is y = s(N(x Wᵀ + b)) + x, with the normalisation N over
-the coordinates, the bias b and the last term where it has them.
+Rows are drawn from a model file without torch. A layer is y = s(N(x Wᵀ + b)) + x, with the normalisation N
+over the coordinates, the bias b and the last term where it has them.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,17 +34,26 @@ class Layer:
     def numbers(self) -> list[int]:
         """As whole numbers."""
         return [
-            self.inputs, self.outputs, ACTIVATIONS.index(self.activation), self.bias, self.norm, self.residual,
-        ]  # fmt: skip
+            self.inputs,
+            self.outputs,
+            ACTIVATIONS.index(self.activation),
+            self.bias,
+            self.norm,
+            self.residual,
+        ]
 
     @classmethod
     def of(cls, numbers: Any) -> Layer:
         """Read back."""
         inputs, outputs, activation, bias, norm, residual = (int(each) for each in numbers)
         return cls(
-            inputs=inputs, outputs=outputs, activation=ACTIVATIONS[activation], bias=bool(bias), norm=bool(norm),
+            inputs=inputs,
+            outputs=outputs,
+            activation=ACTIVATIONS[activation],
+            bias=bool(bias),
+            norm=bool(norm),
             residual=bool(residual),
-        )  # fmt: skip
+        )
 
 
 Net = tuple[Layer, ...]
@@ -101,7 +111,7 @@ class Weighted:
             if any(numbers[key].shape != shape for key, shape in wanted.items()):
                 raise ValueError("the numbers of a network do not fit its shape")
             found.append(numbers)
-        if any(a.outputs != b.inputs for a, b in zip(net, net[1:], strict=False)):
+        if any(a.outputs != b.inputs for a, b in pairwise(net)):
             raise ValueError("the layers of a network do not fit each other")
         return cls(net=net, numbers=tuple(found))
 

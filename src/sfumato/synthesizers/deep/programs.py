@@ -1,7 +1,7 @@
 """What autoencoders and critics do around a private training: losses, optimisers, generators. Imports torch.
 
-Each is a `sfumato.privacy.dpsgd.Program`: public code that is shown noisy gradients. All chance here comes from
-numpy generators with public seeds, so that a generator can be trained again from the released critics.
+Each is a `sfumato.privacy.dpsgd.Program`: public code that is shown noisy gradients. All chance here comes
+from numpy generators with public seeds, so that a generator can be trained again from the released critics.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from torch import nn
 from sfumato.privacy.dpsgd import Singles, set_parameters
 from sfumato.synthesizers.deep.encoding import Encoding
 from sfumato.synthesizers.deep.features import FeatureMap
-from sfumato.synthesizers.deep.modules import DOUBLE, SINGLE, NetModule, device, module_of, set_gradient, shapes
+from sfumato.synthesizers.deep.modules import (
+    DOUBLE,
+    SINGLE,
+    NetModule,
+    device,
+    module_of,
+    set_gradient,
+    shapes,
+)
 from sfumato.synthesizers.deep.nets import Net, Weighted, initial
 
 Optimiser = Callable[[Any], torch.optim.Optimizer]
@@ -27,11 +35,13 @@ class Trained:
 
     loss_bound: float
 
-    def __init__(self, network: nn.Module, encoding: Encoding, optimiser: Optimiser, facts: dict[str, Any]) -> None:
+    def __init__(
+        self, network: nn.Module, encoding: Encoding, optimiser: Optimiser, facts: dict[str, Any]
+    ) -> None:
         self.network = network
         self.where = next(network.parameters()).device
         self._map = FeatureMap(encoding, dtype=SINGLE, where=self.where)
-        self._optimiser = optimiser([p for p in network.parameters()])
+        self._optimiser = optimiser(list(network.parameters()))
         self._facts = facts
 
     def features(self, codes: torch.Tensor) -> torch.Tensor:
@@ -81,10 +91,14 @@ class Autoencoder(Trained):
         seed: int,
     ) -> None:
         rng, where = np.random.default_rng([seed, 1]), device()
-        first, second = (module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder))
+        first, second = (
+            module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder)
+        )
         self._encoder = first.requires_grad_(False) if frozen else None
         self._decoder = second
-        super().__init__(nn.ModuleDict({"decoder": second}) if frozen else Pair(first, second), encoding, optimiser, facts)
+        super().__init__(
+            nn.ModuleDict({"decoder": second}) if frozen else Pair(first, second), encoding, optimiser, facts
+        )
         self.loss_bound = 2.0 * encoding.width
 
     def losses(self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None) -> torch.Tensor:
@@ -105,8 +119,8 @@ class Autoencoder(Trained):
 
 
 class Adversary(Trained):
-    """A network that is trained privately to tell rows from made ones, and a generator that is trained against its
-    released states.
+    """A network that is trained privately to tell rows from made ones, and a generator that is trained
+    against its released states.
     """
 
     def __init__(
@@ -158,8 +172,8 @@ class Adversary(Trained):
         self._done.append(parameters.tobytes())
 
     def trained(self, snapshots: Singles, fresh: Callable[[], Adversary]) -> Weighted:
-        """The generator that follows from released critics: this one, if it has seen just these, or else that of
-        a program that begins anew.
+        """The generator that follows from released critics: this one, if it has seen just these, or else
+        that of a program that begins anew.
         """
         program = self
         if self._done != [state.tobytes() for state in snapshots]:
@@ -194,7 +208,8 @@ class Critic(Adversary):
 class Discriminator(Adversary):
     """Real or made, and which label: an auxiliary-classifier GAN (Odena, Olah, Shlens 2017).
 
-    labels: the block of coordinates of the condition, empty where there is none. weight: of the classification.
+    labels: the block of coordinates of the condition, empty where there is none. weight: of the
+    classification.
     """
 
     def __init__(
@@ -225,7 +240,9 @@ class Discriminator(Adversary):
         width, times = rows.shape[2], rows.shape[1]
         out = network(torch.cat([rows, companions[..., :width]], 1))
         real, made = out[:, :times], out[:, times:]
-        loss = _cross_entropy(real[..., 0], 1 - self._smoothing) + _cross_entropy(made[..., 0], self._smoothing)
+        loss = _cross_entropy(real[..., 0], 1 - self._smoothing) + _cross_entropy(
+            made[..., 0], self._smoothing
+        )
         if self._count:
             first, last = self._labels
             own, told = rows[..., first:last], companions[..., width:]
@@ -249,7 +266,9 @@ def _cross_entropy(score: torch.Tensor, target: float) -> torch.Tensor:
 
 
 class VariationalAutoencoder(Trained):
-    """Minus the evidence lower bound (Kingma, Welling 2014): cross-entropy, and the divergence of codes from N(0, I)."""
+    """Minus the evidence lower bound (Kingma, Welling 2014): cross-entropy, and the divergence of codes
+    from N(0, I).
+    """
 
     def __init__(
         self,
@@ -263,7 +282,9 @@ class VariationalAutoencoder(Trained):
         seed: int,
     ) -> None:
         rng, where = np.random.default_rng([seed, 1]), device()
-        first, second = (module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder))
+        first, second = (
+            module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder)
+        )
         super().__init__(Pair(first, second), encoding, optimiser, facts)
         self._decoder, self._pool, self._seed = second, pool, seed
         self._code = decoder[0].inputs

@@ -1,7 +1,7 @@
 """`dp-syn`: an autoencoder, and a mixture of normal codes for each label, after Abay et al. 2018.
 
-The mixtures are learned by DP-EM (Park, Foulds, Chaudhuri, Welling 2017). Equations, and what differs from the
-reference implementation: docs/methods/dp-syn.md.
+The mixtures are learned by DP-EM (Park, Foulds, Chaudhuri, Welling 2017). Equations, and what differs from
+the reference implementation: docs/methods/dp-syn.md.
 """
 
 from __future__ import annotations
@@ -70,9 +70,15 @@ class DpSyn:
         check_choice("decode", self.decode, ("sample", "argmax"))
         check_share(autoencoder_share=self.autoencoder_share)
         check_positive(
-            components=self.components, code=self.code, steps=self.steps, batch=self.batch, clip=self.clip,
-            rate=self.rate, iterations=self.iterations, rows=1 if self.rows is None else self.rows,
-        )  # fmt: skip
+            components=self.components,
+            code=self.code,
+            steps=self.steps,
+            batch=self.batch,
+            clip=self.clip,
+            rate=self.rate,
+            iterations=self.iterations,
+            rows=1 if self.rows is None else self.rows,
+        )
 
     def check_columns(self, names: Sequence[str]) -> None:
         """UsageError when the label is no column."""
@@ -92,34 +98,59 @@ class DpSyn:
 
         split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
         place = self._label(codecs)
-        known = start(curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget)
+        known = start(
+            curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget
+        )
         width = known.encoding.width
         hidden = self.hidden or max(2, (width + self.code) // 2)
         program = Autoencoder(
-            known.encoding, chain(width, hidden, self.code, last="tanh"),
-            chain(self.code, hidden, width, last="sigmoid"), frozen=False, optimiser=adam(self.rate),
-            facts={"what": "autoencoder", "rate": self.rate}, seed=self.initial,
-        )  # fmt: skip
+            known.encoding,
+            chain(width, hidden, self.code, last="tanh"),
+            chain(self.code, hidden, width, last="sigmoid"),
+            frozen=False,
+            optimiser=adam(self.rate),
+            facts={"what": "autoencoder", "rate": self.rate},
+            seed=self.initial,
+        )
         released = curator.train(
-            program, encoders=codecs, total=known.total, batch=self.batch, steps=self.steps, clip=self.clip,
-            spend=split["autoencoder"] * budget, share=1.0, purpose="autoencoder",
-        )  # fmt: skip
+            program,
+            encoders=codecs,
+            total=known.total,
+            batch=self.batch,
+            steps=self.steps,
+            clip=self.clip,
+            spend=split["autoencoder"] * budget,
+            share=1.0,
+            purpose="autoencoder",
+        )
         encoder, decoder = program.both(released.snapshots[-1])
         mixture = Mixture.begin(int(codecs[place].allowed.sum()), self.components, self.code, self.initial)
         groups = np.full(codecs[place].size, -1)
         groups[np.flatnonzero(codecs[place].allowed)] = np.arange(mixture.groups)
         for number in range(self.iterations):
             sums = curator.vector_sum(
-                Statistics(known.encoding, encoder, groups, place, mixture), encoders=codecs, size=mixture.size,
-                bound=float(np.sqrt(3)), spend=split["mixtures"] * budget / self.iterations,
-                facts={"what": "statistics of mixtures of codes", "iteration": number, "mixture": mixture.digest()},
+                Statistics(known.encoding, encoder, groups, place, mixture),
+                encoders=codecs,
+                size=mixture.size,
+                bound=float(np.sqrt(3)),
+                spend=split["mixtures"] * budget / self.iterations,
+                facts={
+                    "what": "statistics of mixtures of codes",
+                    "iteration": number,
+                    "mixture": mixture.digest(),
+                },
                 purpose="mixtures of codes",
-            )  # fmt: skip
+            )
             mixture = mixture.updated(sums)
         return MixtureGenerator(
-            total=known.total, encoding=known.encoding, decoder=decoder, mixture=mixture, place=place,
-            labels=np.flatnonzero(codecs[place].allowed), sample_labels=self.decode == "sample",
-        )  # fmt: skip
+            total=known.total,
+            encoding=known.encoding,
+            decoder=decoder,
+            mixture=mixture,
+            place=place,
+            labels=np.flatnonzero(codecs[place].allowed),
+            sample_labels=self.decode == "sample",
+        )
 
     def _label(self, codecs: tuple[Codec, ...]) -> int:
         fit = [i for i, c in enumerate(codecs) if isinstance(c, ValuesCodec) and c.size <= GROUPS_AT_MOST]
@@ -144,9 +175,13 @@ class Mixture:
     @classmethod
     def begin(cls, groups: int, components: int, code: int, seed: int) -> Mixture:
         """Random means inside the unit ball, by a public seed."""
-        means = np.random.default_rng([seed, 7]).uniform(-0.5, 0.5, (groups, components, code)) / np.sqrt(code / 4)
+        means = np.random.default_rng([seed, 7]).uniform(-0.5, 0.5, (groups, components, code)) / np.sqrt(
+            code / 4
+        )
         wide = np.broadcast_to(np.eye(code) / code, (groups, components, code, code)).copy()
-        return cls(weights=np.full((groups, components), 1 / components / groups), means=means, covariances=wide)
+        return cls(
+            weights=np.full((groups, components), 1 / components / groups), means=means, covariances=wide
+        )
 
     @property
     def groups(self) -> int:
@@ -183,8 +218,9 @@ class Mixture:
 
 @frozen
 class Statistics:
-    """What a row adds to the statistics: its responsibilities times 1, its code and the code's square, in the place of
-    its group. The norm is at most √3: codes are cut to the unit ball, responsibilities add up to 1.
+    """What a row adds to the statistics: its responsibilities times 1, its code and the code's square, in
+    the place of its group. The norm is at most √3: codes are cut to the unit ball, responsibilities add up
+    to 1.
     """
 
     encoding: Encoding
@@ -196,7 +232,7 @@ class Statistics:
     def __call__(self, codes: npt.NDArray[Any]) -> Floats:
         y = _slowly(self.encoder, self.encoding.rows(codes))
         y = y / np.maximum(np.sqrt(np.einsum("ni,ni->n", y, y)), 1.0)[:, None]
-        count, code = y.shape
+        count = y.shape[0]
         groups, components = self.mixture.weights.shape
         group = self.groups[codes[:, self.place].astype(np.int64)]
         own = np.maximum(group, 0)
@@ -288,18 +324,24 @@ class MixtureGenerator:
     def from_arrays(cls, sizes: tuple[int, ...], arrays: dict[str, npt.NDArray[Any]]) -> MixtureGenerator:
         place, sample = (int(each) for each in arrays["facts"])
         columns = [ColumnEncoding.from_arrays(size, f"column/{i}", arrays) for i, size in enumerate(sizes)]
-        mixture = Mixture(
-            weights=arrays["weights"], means=arrays["means"], covariances=arrays["covariances"]
-        )
+        mixture = Mixture(weights=arrays["weights"], means=arrays["means"], covariances=arrays["covariances"])
         labels = arrays["labels"]
         shape = (*mixture.means.shape, mixture.means.shape[-1])
         if (
-            mixture.covariances.shape != shape or mixture.weights.shape != shape[:2] or not 0 <= place < len(sizes)
-            or labels.shape != shape[:1] or not 0 <= labels.min() <= labels.max() < sizes[place]
+            mixture.covariances.shape != shape
+            or mixture.weights.shape != shape[:2]
+            or not 0 <= place < len(sizes)
+            or labels.shape != shape[:1]
+            or not 0 <= labels.min() <= labels.max() < sizes[place]
             or (mixture.weights < 0).any()
-        ):  # fmt: skip
+        ):
             raise ValueError("the arrays do not fit the domain")
         return cls(
-            total=float(arrays["total"][0]), encoding=Encoding(columns=tuple(columns)), mixture=mixture,
-            decoder=Weighted.from_arrays("decoder", arrays), place=place, labels=labels, sample_labels=bool(sample),
-        )  # fmt: skip
+            total=float(arrays["total"][0]),
+            encoding=Encoding(columns=tuple(columns)),
+            mixture=mixture,
+            decoder=Weighted.from_arrays("decoder", arrays),
+            place=place,
+            labels=labels,
+            sample_labels=bool(sample),
+        )

@@ -40,6 +40,9 @@ class DpVae:
     """Number of rows, where it is public; else a noisy count is bought."""
     numeric: Literal["linear", "ranks"] = "linear"
     marginals_share: float = 0.1
+    rectify_marginals: bool = False
+    """Rows that are drawn get noisy one-way marginals, which are paid for: those of labels, and of numbers
+    with `numeric = "ranks"`."""
     decode: Literal["sample", "argmax"] = "sample"
     code: int = 8
     """Coordinates of the code."""
@@ -56,14 +59,24 @@ class DpVae:
         check_choice("decode", self.decode, ("sample", "argmax"))
         check_share(marginals_share=self.marginals_share)
         check_positive(
-            code=self.code, hidden=self.hidden, steps=self.steps, batch=self.batch, clip=self.clip,
-            rate=self.rate, group=self.group, rows=1 if self.rows is None else self.rows,
-        )  # fmt: skip
+            code=self.code,
+            hidden=self.hidden,
+            steps=self.steps,
+            batch=self.batch,
+            clip=self.clip,
+            rate=self.rate,
+            group=self.group,
+            rows=1 if self.rows is None else self.rows,
+        )
 
     def split(self, columns: int) -> dict[str, float]:
-        marginals = self.marginals_share if self.numeric == "ranks" else 0.0
+        marginals = self.marginals_share if self.numeric == "ranks" or self.rectify_marginals else 0.0
         counted = ROWS_SHARE if self.rows is None or marginals else 0.0
-        shares = {"row count": counted, "one-way marginals": marginals, "autoencoder": 1 - counted - marginals}
+        shares = {
+            "row count": counted,
+            "one-way marginals": marginals,
+            "autoencoder": 1 - counted - marginals,
+        }
         return {purpose: share for purpose, share in shares.items() if share}
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
@@ -72,20 +85,39 @@ class DpVae:
 
         split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
         known = start(
-            curator, codecs, rows=self.rows, numeric=self.numeric,
-            spend=split.get("row count", 0.0) * budget, marginals=split.get("one-way marginals", 0.0) * budget,
-        )  # fmt: skip
+            curator,
+            codecs,
+            rows=self.rows,
+            numeric=self.numeric,
+            spend=split.get("row count", 0.0) * budget,
+            marginals=split.get("one-way marginals", 0.0) * budget,
+        )
         width = known.encoding.width
         program = VariationalAutoencoder(
-            known.encoding, chain(width, self.hidden, 2 * self.code), chain(self.code, self.hidden, width, last="sigmoid"),
-            pool=power_of_two(self.batch), optimiser=adam(self.rate), seed=self.initial,
+            known.encoding,
+            chain(width, self.hidden, 2 * self.code),
+            chain(self.code, self.hidden, width, last="sigmoid"),
+            pool=power_of_two(self.batch),
+            optimiser=adam(self.rate),
+            seed=self.initial,
             facts={"what": "variational autoencoder", "rate": self.rate},
-        )  # fmt: skip
+        )
         released = curator.train(
-            program, encoders=codecs, total=known.total, batch=self.batch, steps=self.steps, clip=self.clip,
-            spend=split["autoencoder"] * budget, share=1.0, purpose="autoencoder", group=self.group,
-        )  # fmt: skip
+            program,
+            encoders=codecs,
+            total=known.total,
+            batch=self.batch,
+            steps=self.steps,
+            clip=self.clip,
+            spend=split["autoencoder"] * budget,
+            share=1.0,
+            purpose="autoencoder",
+            group=self.group,
+        )
         return NetworkGenerator(
-            total=known.total, encoding=known.encoding, sample_labels=self.decode == "sample",
+            total=known.total,
+            encoding=known.encoding,
+            sample_labels=self.decode == "sample",
+            targets=known.targets(codecs) if self.rectify_marginals else (),
             nets=(program.decoder(released.snapshots[-1]),),
-        )  # fmt: skip
+        )

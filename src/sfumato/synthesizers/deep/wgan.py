@@ -57,11 +57,18 @@ class DpWgan:
     def __attrs_post_init__(self) -> None:
         check_choice("decode", self.decode, ("sample", "argmax"))
         check_positive(
-            noise_dim=self.noise_dim, hidden=self.hidden, steps=self.steps, batch=self.batch, clip=self.clip,
-            critic_per_generator=self.critic_per_generator, critic_rate=self.critic_rate,
-            generator_rate=self.generator_rate, weight_clamp=self.weight_clamp, group=self.group,
+            noise_dim=self.noise_dim,
+            hidden=self.hidden,
+            steps=self.steps,
+            batch=self.batch,
+            clip=self.clip,
+            critic_per_generator=self.critic_per_generator,
+            critic_rate=self.critic_rate,
+            generator_rate=self.generator_rate,
+            weight_clamp=self.weight_clamp,
+            group=self.group,
             rows=1 if self.rows is None else self.rows,
-        )  # fmt: skip
+        )
         if self.steps % self.critic_per_generator:
             raise ValueError("steps must be a multiple of critic_per_generator")
 
@@ -74,7 +81,9 @@ class DpWgan:
         from sfumato.synthesizers.deep.programs import Critic
 
         split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
-        known = start(curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget)
+        known = start(
+            curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget
+        )
         width = known.encoding.width
         first = initial(
             chain(self.noise_dim, self.hidden, self.hidden, width), np.random.default_rng([self.initial, 5])
@@ -82,19 +91,36 @@ class DpWgan:
 
         def critic() -> Critic:
             return Critic(
-                known.encoding, chain(width, self.hidden, self.hidden, 1), first, HeadModule(known.encoding.head),
-                optimiser=rmsprop(self.critic_rate), generator_optimiser=adam(self.generator_rate, (0.5, 0.9)),
-                clamp=self.weight_clamp, pool=power_of_two(self.batch), seed=self.initial,
+                known.encoding,
+                chain(width, self.hidden, self.hidden, 1),
+                first,
+                HeadModule(known.encoding.head),
+                optimiser=rmsprop(self.critic_rate),
+                generator_optimiser=adam(self.generator_rate, (0.5, 0.9)),
+                clamp=self.weight_clamp,
+                pool=power_of_two(self.batch),
+                seed=self.initial,
                 facts={"what": "critic", "clamp": self.weight_clamp, "rate": self.critic_rate},
-            )  # fmt: skip
+            )
 
         program = critic()
         released = curator.train(
-            program, encoders=codecs, total=known.total, batch=self.batch, steps=self.steps, clip=self.clip,
-            spend=split["critic"] * budget, share=1.0, purpose="critic",
-            rounds=self.steps // self.critic_per_generator, group=self.group,
-        )  # fmt: skip
+            program,
+            encoders=codecs,
+            total=known.total,
+            batch=self.batch,
+            steps=self.steps,
+            clip=self.clip,
+            spend=split["critic"] * budget,
+            share=1.0,
+            purpose="critic",
+            rounds=self.steps // self.critic_per_generator,
+            group=self.group,
+        )
         return NetworkGenerator(
-            total=known.total, encoding=known.encoding, sample_labels=self.decode == "sample", head=True,
+            total=known.total,
+            encoding=known.encoding,
+            sample_labels=self.decode == "sample",
+            head=True,
             nets=(program.trained(released.snapshots, critic),),
-        )  # fmt: skip
+        )
