@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
-from tests.deep.programs import OPTIONS, SCHEMA, table  # noqa: E402
+from tests.deep.programs import OPTIONS, SCHEMA, table
 
-import sfumato as sf  # noqa: E402
-from sfumato.errors import GuaranteeError, JobError, UsageError  # noqa: E402
-from sfumato.models.file import load  # noqa: E402
-from sfumato.models.verify import verify  # noqa: E402
-from sfumato.testing import record_replay, worst_neighbours  # noqa: E402
+import sfumato as sf
+from sfumato.errors import GuaranteeError, JobError, UsageError
+from sfumato.models.file import load
+from sfumato.models.verify import verify
+from sfumato.testing import record_replay, worst_neighbours
 
 RUNS = [(method, options) for method, runs in OPTIONS.items() for options in runs]
 NAMES = [f"{method}-{i}" for method, runs in OPTIONS.items() for i in range(len(runs))]
