@@ -38,7 +38,13 @@ def test_the_worst_neighbours(method, options):
     for pair in worst_neighbours()[::9]:
         chosen = {"schema": pair.schema, **pair.options}
         record_replay(
-            pair.table, pair.neighbour, relation=pair.relation, method=method, options=options, delta=1e-5, **chosen
+            pair.table,
+            pair.neighbour,
+            relation=pair.relation,
+            method=method,
+            options=options,
+            delta=1e-5,
+            **chosen,
         )
 
 

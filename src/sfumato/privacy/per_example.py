@@ -60,8 +60,10 @@ Counts = npt.NDArray[np.int64]
 class Losses(Protocol):
     """The losses of a block of rows."""
 
-    rows: tuple[torch.Tensor, ...]
-    """What is known of each row: tensors whose first axis is that of the rows."""
+    @property
+    def rows(self) -> tuple[torch.Tensor, ...]:
+        """What is known of each row: tensors whose first axis is that of the rows."""
+        ...
 
     def __call__(self, network: Any) -> torch.Tensor:
         """One loss for each row of the block; rows must not influence each other."""

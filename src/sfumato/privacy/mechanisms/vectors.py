@@ -87,4 +87,4 @@ class VectorSum:
 
     def released(self, answer: Answer) -> npt.NDArray[np.float64]:
         """The noisy sum."""
-        return answer.arrays[0] * (self.bound / 2.0**UNITS)
+        return answer.arrays[0].astype(np.float64) * (self.bound / 2.0**UNITS)

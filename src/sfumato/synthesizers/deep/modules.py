@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -20,7 +20,8 @@ class LayerModule(nn.Module):
     def __init__(self, layer: Layer) -> None:
         super().__init__()
         self.layer = layer
-        self.linear = nn.utils.skip_init(nn.Linear, layer.inputs, layer.outputs, bias=layer.bias)
+        made = nn.utils.skip_init(nn.Linear, layer.inputs, layer.outputs, bias=layer.bias)
+        self.linear = cast("nn.Linear", made)
         self.norm = nn.LayerNorm(layer.outputs, eps=NORM_EPSILON) if layer.norm else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -53,8 +54,12 @@ class NetModule(nn.Sequential):
             if module.norm is not None:
                 own |= {"gain": module.norm.weight, "offset": module.norm.bias}
             net.append(module.layer)
-            numbers.append({k: v.detach().cpu().numpy().astype(np.float64).copy() for k, v in own.items()})
+            numbers.append({key: _numbers(value) for key, value in own.items()})
         return Weighted(net=tuple(net), numbers=tuple(numbers))
+
+
+def _numbers(value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return value.detach().cpu().numpy().astype(np.float64).copy()
 
 
 def module_of(weighted: Weighted, *, dtype: torch.dtype, where: torch.device) -> NetModule:
