@@ -62,7 +62,10 @@ class _Remembering:
         self.marginals = rows.marginals
         self.pair_tables = rows.pair_tables
         self.value_counts = rows.value_counts
-        self.codes = rows.codes
+        self._rows = rows
+
+    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
+        return self._rows.codes(encoders)
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         if key not in self._memo:
