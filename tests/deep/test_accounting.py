@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from sfumato.privacy import gdp
 from sfumato.privacy.subsampled import (
@@ -110,6 +110,19 @@ def test_exchange_costs_more_than_removal_and_about_as_much_as_two():
     one = Schedule(noise=2.0, rate=0.01, steps=500)
     exchanged, removed = epsilon([evolve(one, exchange=True)], 1e-5), epsilon([one], 1e-5)
     assert 1.5 * removed < exchanged < 3 * removed
+
+
+def test_another_accountant_agrees_on_persons():
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    noise, rate, m = 6.0, 0.02, 3
+    chances = binom.pmf(range(m + 1), m, rate)
+    step = pld.from_mixture_gaussian_mechanism(
+        noise, range(m + 1), chances / chances.sum(), value_discretization_interval=2e-3
+    )
+    wanted = step.self_compose(50).get_epsilon_for_delta(1e-6)
+    found = epsilon([Schedule(noise=noise, rate=rate, steps=50, at_most=m)], 1e-6, interval=2e-3)
+    assert found == pytest.approx(wanted, rel=1e-4)
 
 
 def test_persons_with_several_rows():

@@ -186,59 +186,66 @@ def _losses(schedule: Schedule, interval: float) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=64)
 def _cached(schedule: Schedule, interval: float) -> tuple[Any, Any]:
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    m, q = schedule.at_most, schedule.rate
-    if m == 1:
-        one, two = _step(schedule, interval)
-    else:
-        chances = [math.comb(m, k) * q**k * (1 - q) ** (m - k) for k in range(m + 1)]
-        step = pld.from_mixture_gaussian_mechanism(
-            schedule.noise, range(m + 1), _to_one(chances), value_discretization_interval=interval
-        )
-        one, two = step._pmf_remove, step._pmf_add
+    one, two = _step(schedule, interval)
     with np.errstate(all="ignore"):
         first, second = (each.self_compose(schedule.steps).to_dense_pmf() for each in (one, two))
     return first, second
 
 
 def _step(schedule: Schedule, interval: float) -> tuple[Any, Any]:
-    """Losses of one step where a unit has one contribution: with w = (e^ε - 1 + q)/q and x = σ² ln w + 1/2,
+    """Losses of one step: a mixture of N(k, σ²) with weights p_k against N(0, σ²), and the other way round.
 
-    H(ε) = q Φ((1-x)/σ) - (e^ε - 1 + q) Φ(-x/σ) for the mixture against N(0, σ²), and with e^-ε in the place
-    of e^ε, (1 - e^ε (1-q)) Φ(x/σ) - e^ε q Φ((x-1)/σ) the other way round.
+    The likelihood ratio L(x) = Σ p_k e^{(2kx - k²)/(2σ²)} rises in x. With L(x) = e^ε, respectively e^-ε,
+
+        H(ε) = Σ_{k>0} p_k Φ((k-x)/σ) - (e^ε - p_0) Φ(-x/σ),
+        H(ε) = (1 - e^ε p_0) Φ(x/σ) - e^ε Σ_{k>0} p_k Φ((x-k)/σ)      the other way round.
     """
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap as connect
     from scipy.special import ndtr
 
-    q, sigma = schedule.rate, schedule.noise
-    rest = math.log1p(-q) if q < 1 else -math.inf
-    far = (1 + 18 * sigma) / (2 * sigma**2)
-    top = np.logaddexp(rest, math.log(q) + far)
-    low = max(rest, -far)
+    m, q, sigma = schedule.at_most, schedule.rate, schedule.noise
+    shift = np.arange(m + 1)
+    chance = np.array([math.comb(m, k) * q**k * (1 - q) ** (m - k) for k in shift.tolist()])
+    some = float(-np.expm1(m * np.log1p(-q))) if q < 1 else 1.0  # 1 - p_0
+    top, low = (float(_log_ratio(np.array([x]), chance, sigma)[0]) for x in (m + 9 * sigma, -9 * sigma))
     ends = (math.floor(low / interval), math.ceil(top / interval))
     found = []
-    for first, last in (ends, (-ends[1], -ends[0])):
+    for sign, first, last in ((1, *ends), (-1, -ends[1], -ends[0])):
         at = np.arange(first, last + 1) * interval
-        sign = 1 if (first, last) == ends else -1
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            excess = np.expm1(sign * at) + q
-            x = np.where(excess > 0, sigma**2 * np.log(np.maximum(excess, 0) / q) + 0.5, -np.inf)
+        with np.errstate(all="ignore"):
+            excess = np.expm1(sign * at) + some
+            x = _where_ratio_is(sign * at, excess, chance, sigma)
+            grown = np.exp(at)
+            tails = sum(chance[k] * ndtr(sign * (k - x) / sigma) for k in range(1, m + 1))
             if sign > 0:
-                some = q * ndtr((1 - x) / sigma) - excess * ndtr(-x / sigma)
-                value = np.where(excess > 0, some, -np.expm1(at))
+                value = np.where(excess > 0, tails - excess * ndtr(-x / sigma), -np.expm1(at))
             else:
-                grown = np.exp(at)
-                some = (1 - grown * (1 - q)) * ndtr(x / sigma) - grown * q * ndtr((x - 1) / sigma)
-                value = np.where(excess > 0, some, 0.0)
-        value = np.minimum.accumulate(np.clip(value, 0.0, 1.0))
+                rest = some - (1 - some) * np.expm1(at)
+                value = np.where(excess > 0, rest * ndtr(x / sigma) - grown * tails, 0.0)
+        value = np.minimum.accumulate(np.clip(np.nan_to_num(value), 0.0, 1.0))
         found.append(connect(interval, first, last, value))
     return found[0], found[1]
 
 
-def _to_one(chances: list[float]) -> list[float]:
-    """Chances that sum to 1 exactly: the first gives way."""
-    return [1 - math.fsum(chances[1:]), *chances[1:]]
+def _log_ratio(x: Floats, chance: Floats, sigma: float) -> Floats:
+    shift = np.arange(chance.size)
+    with np.errstate(divide="ignore"):
+        logs = np.log(chance)[:, None] + (2 * shift[:, None] * x - shift[:, None] ** 2) / (2 * sigma**2)
+    most = logs.max(0)
+    return most + np.log(np.exp(logs - most).sum(0))
+
+
+def _where_ratio_is(log_ratio: Floats, excess: Floats, chance: Floats, sigma: float) -> Floats:
+    """x with L(x) = e^log_ratio, -∞ where there is none; `excess` is e^log_ratio - p_0."""
+    if chance.size == 2:
+        return np.where(excess > 0, sigma**2 * np.log(np.maximum(excess, 0) / chance[1]) + 0.5, -np.inf)
+    low = np.full(log_ratio.size, -40.0 * sigma)
+    high = np.full(log_ratio.size, chance.size + 40.0 * sigma)
+    for _ in range(64):
+        middle = (low + high) / 2
+        below = _log_ratio(middle, chance, sigma) < log_ratio
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(excess > 0, high, -np.inf)
 
 
 def _composed(parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
