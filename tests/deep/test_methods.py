@@ -191,7 +191,7 @@ def test_marginals_that_take_all():
 def test_rows_get_the_noisy_marginals():
     """Rectified rows have the measured shares, whatever the network has learned."""
     options = {"steps": 5, "hidden": 8, "numeric": "ranks", "rectify_marginals": True, "rows": 60}
-    model = fit("dp-vae", options, epsilon=20.0)
+    model = fit("dp-vae", options, epsilon=10.0)
     drawn = model.sample(20_000, seed=1)
     target = np.bincount(np.arange(60) * 0 + [int(v[1]) for v in table()["a"]], minlength=4) / 60
     shares = np.array([(drawn["a"] == f"v{i}").mean() for i in range(4)])

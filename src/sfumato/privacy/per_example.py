@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 UNITS = 32
 """The clip is 2**32 units."""
 _INPUT_BITS = 10
-_LARGEST = float(1 << 24)
 NORM_AT_MOST = 2**UNITS + 1
 """Largest L2 norm of what a row adds, in units; the loss is rounded towards 0, and 1 is for all other
 rounding.
@@ -186,8 +185,7 @@ class _Part:
     """One layer's share of the gradients of a block.
 
     inputs: rows x times x inputs, whole multiples of 2**-10 (numbers of rows of the table, for an embedding);
-    deltas: rows x times x outputs. Both are whole numbers below 2**24 once quantised, which the network's own
-    precision holds exactly.
+    deltas: rows x times x outputs. Both are whole numbers once quantised, which any precision keeps whole.
     """
 
     def __init__(self, module: Any, inputs: torch.Tensor, deltas: torch.Tensor, *, dense: bool) -> None:
@@ -214,7 +212,7 @@ class _Part:
         if not dense:
             return cls(module, torch.cat([a.reshape(rows, -1) for a in inputs], 1), out, dense=False)
         given = _joined([a.reshape(rows, -1, a.shape[-1]) for a in inputs])
-        given = given.mul(2.0**_INPUT_BITS).round_().clamp_(-_LARGEST, _LARGEST)
+        given = given.mul(2.0**_INPUT_BITS).round_()
         return cls(module, given, out, dense=True)
 
     def _gram(self) -> torch.Tensor:
@@ -245,7 +243,7 @@ class _Part:
     def quantise(self, weight: torch.Tensor, clip: float) -> None:
         """Derivatives as whole multiples of the clip times 2**-22."""
         scale = (weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas.dtype)
-        self.deltas = self.deltas.mul(scale[:, None, None]).round_().clamp_(-_LARGEST, _LARGEST)
+        self.deltas = self.deltas.mul(scale[:, None, None]).round_()
 
     def leave_out(self, rows: torch.Tensor) -> None:
         """Rows, one flag each, that add nothing."""
