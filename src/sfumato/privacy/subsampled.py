@@ -214,7 +214,7 @@ def _step(schedule: Schedule, interval: float) -> tuple[Any, Any]:
         at = np.arange(first, last + 1) * interval
         with np.errstate(all="ignore"):
             excess = np.expm1(sign * at) + some
-            x = _where_ratio_is(sign * at, excess, chance, sigma)
+            x = _where_ratio_is(np.asarray(sign * at, dtype=np.float64), excess, chance, sigma)
             grown = np.exp(at)
             tails = sum(chance[k] * ndtr(sign * (k - x) / sigma) for k in range(1, m + 1))
             if sign > 0:
