@@ -239,7 +239,7 @@ def gan(asked: argparse.Namespace) -> None:
         for method in asked.methods:
             if method not in sf.methods():
                 continue
-            share = {"numeric": "uniform", "rectify_marginals": True, "ecdf_epsilon": epsilon / 2}
+            share = {"numeric": "uniform", "rectify_marginals": True, "ecdf_epsilon": 0.8 * epsilon}
             options = share | asked.options if method == "dp-gan" else {}
             model = sf.fit(frame, epsilon=epsilon, delta=1e-5, method=method, schema=schema, options=options)
             made = model.sample(frame.height, seed=0)

@@ -27,13 +27,13 @@ from sfumato.synthesizers.deep.common import (
     check_share,
     in_range,
     label_shares,
+    measure_steps,
     need_torch,
     power_of_two,
 )
 from sfumato.synthesizers.deep.encoding import Encoding, labels, modes, ranks
 from sfumato.synthesizers.deep.generator import NetworkGenerator
 from sfumato.synthesizers.deep.nets import chain, initial
-from sfumato.synthesizers.one_way import measure_one_way
 from sfumato.synthesizers.recipe import synthesizer
 
 Floats = npt.NDArray[np.float64]
@@ -131,12 +131,15 @@ class DpGan:
         marginals = self._marginals(curator, budget)
         # Rate and number of steps follow from noisy counts.
         curator.ledger.adaptive = True
-        ones = measure_one_way(
-            curator, codecs, spend=marginals * (1 - ROWS_SHARE), total_spend=marginals * ROWS_SHARE
+        total, counts = measure_steps(
+            curator,
+            codecs,
+            rows=self.rows,
+            spend=marginals * (1 - ROWS_SHARE),
+            total_spend=marginals * ROWS_SHARE,
         )
-        total = float(self.rows or ones.total)
-        encoding = self._encoding(codecs, ones.counts)
-        place, shares = self._condition(codecs, ones.counts, encoding)
+        encoding = self._encoding(codecs, counts)
+        place, shares = self._condition(codecs, counts, encoding)
         first = encoding.starts[place] if shares.size else 0
         block = (first, first + shares.size)
         width, count = encoding.width, shares.size
@@ -177,12 +180,12 @@ class DpGan:
             group=self.group,
         )
         return NetworkGenerator(
-            total=ones.total,
+            total=total,
             encoding=encoding,
             sample_labels=self.decode == "sample",
             head=True,
             condition=shares,
-            targets=label_shares(codecs, encoding, ones.counts) if self.rectify_marginals else (),
+            targets=label_shares(codecs, encoding, counts) if self.rectify_marginals else (),
             nets=(program.trained(released.snapshots, made),),
         )
 
