@@ -30,6 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,7 @@ BLOCK = 4096
 MULTIPLE = 64
 
 Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 class Losses(Protocol):
@@ -90,7 +92,7 @@ def integer_gradients(
     clip: C. loss_bound: losses are cut there. exposed: parts of the network by name that are left out,
     which have zeros.
     """
-    if only_layers(network):
+    if _layout(network).only_layers:
         return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, exposed=exposed)
     if exposed:
         raise ValueError("parts of a network with other than dense layers cannot be left out")
@@ -114,7 +116,6 @@ def _by_layers(
     network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str]
 ) -> Counts:
     import torch
-    from torch import nn
 
     layers: dict[int, _Layer] = {}
 
@@ -126,21 +127,23 @@ def _by_layers(
         layer.outputs.append(output)
         return output
 
-    kept = [p.requires_grad for p in network.parameters()]
+    layout = _layout(network)
+    kept = [parameter.requires_grad for parameter, _, _ in layout.owners]
     hooks = [
         module.register_forward_hook(listen)
-        for path, module in network.named_modules()
-        if isinstance(module, nn.Linear | nn.Embedding) and path.partition(".")[0] not in exposed
+        for path, module in layout.layers
+        if path.partition(".")[0] not in exposed
     ]
     try:
-        network.requires_grad_(False)
+        for parameter, _, _ in layout.owners:
+            parameter.requires_grad_(False)
         each = losses(network)
         outputs = [output for layer in layers.values() for output in layer.outputs]
         found = torch.autograd.grad(each.sum(), outputs, allow_unused=True, materialize_grads=True)
     finally:
         for hook in hooks:
             hook.remove()
-        for parameter, flag in zip(network.parameters(), kept, strict=True):
+        for (parameter, _, _), flag in zip(layout.owners, kept, strict=True):
             parameter.requires_grad_(flag)
     rows = each.shape[0]
     deltas = iter(found)
@@ -156,22 +159,22 @@ def _by_layers(
             part.leave_out(~torch.isfinite(squared))
     for part in parts:
         part.quantise(weight, clip)
-    squared, spread = (
-        _total(each(part) for part in parts) for each in (_Part.norm_squared, _Part.spread_squared)
-    )
+    squared = _total(part.norm_squared() for part in parts)
+    # Where every row passes once there is nothing to cancel.
+    spread = squared if all(part.once for part in parts) else _total(part.spread_squared() for part in parts)
     keep = within(squared, spread, slack)
     if not bool(keep.all()):
         for part in parts:
             part.leave_out(~keep)
     loss = loss_units(each.detach(), loss_bound) * keep
     sums = {id(part.module): part.sums() for part in parts}
-    flat: list[Counts] = []
-    for parameter, owner, name in _owners(network):
-        value = sums.get(id(owner), {}).get(name)
-        empty = np.zeros(parameter.numel(), np.int64)
-        flat.append(empty if value is None else value.reshape(-1).cpu().numpy())
-    flat.append(np.array([int(loss.sum())], np.int64))
-    return np.concatenate(flat)
+    flat = [
+        sums[id(owner)][name].reshape(-1) if id(owner) in sums else np.zeros(parameter.numel())
+        for parameter, owner, name in layout.owners
+    ]
+    flat.append(np.array([float(loss.sum())]))
+    # Whole numbers below 2**53.
+    return np.concatenate(flat).astype(np.int64)
 
 
 def _total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
@@ -251,20 +254,27 @@ class _Part:
         if self.dense:
             self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
 
-    def sums(self) -> dict[str, torch.Tensor]:
+    def sums(self) -> dict[str, Floats]:
         """Σ_i k_i, exactly."""
         import torch
 
-        deltas = self.deltas.reshape(-1, self.deltas.shape[2]).to(torch.float64)
-        unit = 2.0**_INPUT_BITS
+        unit, width = 2.0**_INPUT_BITS, self.deltas.shape[2]
         if not self.dense:
+            deltas = self.deltas.reshape(-1, width).to(torch.float64)
             table = torch.zeros(self.module.weight.shape, dtype=torch.float64, device=deltas.device)
             table.index_add_(0, self.inputs.reshape(-1), deltas * unit)
-            return {"weight": table.to(torch.int64)}
-        inputs = self.inputs.reshape(deltas.shape[0], -1).to(torch.float64)
-        found = {"weight": (deltas.T @ inputs).to(torch.int64)}
-        if self.bias:
-            found["bias"] = (deltas.sum(0) * unit).to(torch.int64)
+            return {"weight": table.cpu().numpy()}
+        if self.deltas.is_cuda:
+            deltas, inputs = (x.reshape(-1, x.shape[2]).to(torch.float64) for x in (self.deltas, self.inputs))
+            found = {
+                "weight": (deltas.T @ inputs).cpu().numpy(),
+                "bias": (deltas.sum(0) * unit).cpu().numpy(),
+            }
+        else:
+            deltas, inputs = (
+                x.numpy().reshape(-1, x.shape[2]).astype(np.float64) for x in (self.deltas, self.inputs)
+            )
+            found = {"weight": deltas.T @ inputs, "bias": deltas.sum(0) * unit}
         return found
 
 
@@ -306,13 +316,32 @@ def loss_units(losses: torch.Tensor, bound: float) -> torch.Tensor:
     return (scaled * (2.0**UNITS / LOSS_SHARE / bound)).trunc()
 
 
-def _owners(network: Any) -> list[tuple[Any, Any, str]]:
-    """Each parameter with the module that owns it and its name there, in the order of `parameters()`."""
-    modules = dict(network.named_modules())
-    found = []
-    for path, parameter in network.named_parameters():
-        owner, _, name = path.rpartition(".")
-        found.append((parameter, modules[owner], name))
+class _Layout:
+    """What of a network does not change from step to step."""
+
+    def __init__(self, network: Any) -> None:
+        from torch import nn
+
+        modules = dict(network.named_modules())
+        self.layers = [(path, m) for path, m in modules.items() if isinstance(m, nn.Linear | nn.Embedding)]
+        self.owners: list[tuple[Any, Any, str]] = []
+        """Each parameter with the module that owns it and its name there, in the order of `parameters()`."""
+        for path, parameter in network.named_parameters():
+            owner, _, name = path.rpartition(".")
+            self.owners.append((parameter, modules[owner], name))
+        self.only_layers = only_layers(network)
+
+
+_LAYOUTS: WeakKeyDictionary[Any, _Layout] = WeakKeyDictionary()
+
+
+def _layout(network: Any) -> _Layout:
+    found = _LAYOUTS.get(network)
+    # A parameter that was put in the place of another is noticed.
+    if found is None or any(
+        p is not q for p, (q, _, _) in zip(network.parameters(), found.owners, strict=False)
+    ):
+        found = _LAYOUTS[network] = _Layout(network)
     return found
 
 
