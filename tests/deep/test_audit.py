@@ -22,40 +22,28 @@ from sfumato.privacy.subsampled import Schedule, epsilon, mu_squared, smallest_n
 STEPS, RATE, DELTA, LEVEL = 8, Fraction(1, 2), 1e-5, 1e-7
 
 
-def score(trainer: Trainer, row: np.ndarray, noise: float) -> float:
-    """Log-likelihood ratio of a training with and without the row, of all its noisy gradients."""
-    found = []
-    public = trainer.public
-    right = public.update
+def runs(with_row: bool, noise: float, count: int) -> np.ndarray:
+    """Log-likelihood ratios, of all noisy gradients of a training, of one row against none: other rows would only
+    blur them. Each training starts where the one before ended, which is public.
+    """
+    row, made = codes(1, 3), program(width=2)
+    facts = plan(steps=STEPS, rate=RATE, noise=Fraction(noise), clip=1e-3, normaliser=1.0)
+    trainer = Trainer(row if with_row else codes(0), made, facts)
+    own = Trainer(row, made, facts)
+    scale, noisy = facts.clip / 2.0**UNITS, RoundedGaussian(Fraction(noise) * NORM_AT_MOST)
+    right, found = made.update, []
 
     def update(gradient: torch.Tensor) -> None:
         # What the row adds at these parameters, known to whoever knows the row.
-        own = Trainer(row, public, trainer.plan)
-        k = own.sum(np.array([0]), None, None)[:-1] * (
-            trainer.plan.clip / 2.0**UNITS / trainer.plan.normaliser
-        )
-        others = trainer.expected
-        shift = float(k @ k)
-        along = float((gradient.numpy() - others) @ k)
-        scale = (noise * trainer.plan.clip / trainer.plan.normaliser) ** 2
-        loss = (along - shift / 2) / scale
-        found.append(math.log1p(float(RATE) * math.expm1(min(loss, 600.0))))
+        k = own.sum(np.array([0]), None, None)[:-1] * scale
+        loss = (float(gradient.numpy() @ k) - float(k @ k) / 2) / (noise * facts.clip) ** 2
+        found[-1] += math.log1p(float(RATE) * math.expm1(min(loss, 600.0)))
         right(gradient)
 
-    public.update = update
-    trainer.run(RoundedGaussian(Fraction(noise) * NORM_AT_MOST), report=lambda *_: None)
-    return sum(found)
-
-
-def runs(with_row: bool, noise: float, count: int) -> np.ndarray:
-    """Scores of trainings on one row, or on none: all other rows would only blur them."""
-    row, facts = codes(1, 3), plan(steps=STEPS, rate=RATE, noise=Fraction(noise), clip=1e-3, normaliser=1.0)
-    found = []
+    made.update = update
     for _ in range(count):
-        made = program(width=2)
-        trainer = Trainer(row if with_row else codes(0), made, facts)
-        trainer.expected = 0.0
-        found.append(score(trainer, row, noise))
+        found.append(0.0)
+        trainer.run(noisy, report=lambda *_: None)
     return np.array(found)
 
 

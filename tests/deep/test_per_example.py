@@ -153,8 +153,18 @@ def test_a_missing_clip_is_noticed(monkeypatch):
     assert exceeds(networks()["dense"])
 
 
+def test_both_ways_of_adding_up_agree(monkeypatch):
+    """All layers at once, and one after the other."""
+    network, block = networks()["dense"], Block(rows(70))
+    block.rows[0][3] = float("nan")
+    at_once = integer_gradients(network, block, clip=0.3, loss_bound=5.0)
+    monkeypatch.setattr(per_example, "_pass_once", lambda layers, rows: False)
+    assert np.array_equal(integer_gradients(network, block, clip=0.3, loss_bound=5.0), at_once)
+
+
 def test_clipping_layer_by_layer_is_noticed(monkeypatch):
     monkeypatch.setattr(per_example, "within", no_guard)
+    monkeypatch.setattr(per_example, "_pass_once", lambda layers, rows: False)
     assert not exceeds(networks()["dense"])
 
     def own(self: Any, weight: Any, clip: float) -> None:
@@ -166,8 +176,13 @@ def test_clipping_layer_by_layer_is_noticed(monkeypatch):
     assert exceeds(networks()["dense"])
 
 
-def test_norms_without_biases_or_repetitions_are_noticed(monkeypatch):
+def test_norms_that_are_too_small_are_noticed(monkeypatch):
     monkeypatch.setattr(per_example, "within", no_guard)
+    right_norms = per_example._norms
+    with monkeypatch.context() as patch:
+        patch.setattr(per_example, "_norms", lambda each, widths: right_norms(each, widths) / 2)
+        assert exceeds(networks()["dense"])
+    monkeypatch.setattr(per_example, "_pass_once", lambda layers, rows: False)
     right = per_example._Part._gram
     monkeypatch.setattr(per_example._Part, "_gram", lambda self: right(self) / 4)
     assert exceeds(networks()["dense"])
