@@ -208,7 +208,7 @@ def _sums_at_once(
     given.mul_(unit).round_()
     biases = torch.tensor([unit**2 * (layer.module.bias is not None) for layer in layers], dtype=dtype)
     gram = _norms(given, ins).square_().add_(biases)
-    slack = (max(*ins, *outs) + 8) * len(layers) * torch.finfo(dtype).eps
+    slack = sum(max(sides) + 8 for sides in zip(ins, outs, strict=True)) * torch.finfo(dtype).eps
     squared = (_norms(back, outs).square_() * gram).sum(1)
     weight = _weights(squared, slack, clip)
     odd = ~torch.isfinite(squared)
