@@ -54,7 +54,7 @@ MARGIN = 2.0**-40
 _BITS = 320
 _EXTRA = 320
 _BLOCK = 1 << 15
-_GUIDE_BITS = 18
+_GUIDE_BITS = 15
 Floats = npt.NDArray[np.float64]
 
 
