@@ -29,6 +29,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 FURTHEST = 3.0
 """Largest size of a number on the normal scale."""
+FEW = 2
+"""Numbers of at most so many cells are labels."""
 Decode = Literal["sample", "argmax"]
 
 
@@ -248,7 +250,7 @@ class Encoding:
 
 def linear(codec: Codec) -> ColumnEncoding:
     """Labels, or the place between the bounds."""
-    if not isinstance(codec, GridCodec):
+    if not isinstance(codec, GridCodec) or codec.cells <= FEW:
         return labels(codec)
     edges = np.array(codec.edges, dtype=np.float64)
     span = max(edges[-1] - 1 - edges[0], 1.0)
@@ -258,7 +260,7 @@ def linear(codec: Codec) -> ColumnEncoding:
 
 def ranks(codec: Codec, counts: Floats, *, normal: bool) -> ColumnEncoding:
     """Labels, or the place in the distribution that expected `counts` of the codes give."""
-    if not isinstance(codec, GridCodec):
+    if not isinstance(codec, GridCodec) or codec.cells <= FEW:
         return labels(codec)
     held = np.maximum(counts[codec.atoms :], 0.0) + 1e-9 * max(counts.sum(), 1.0)
     steps = np.append(0.0, np.cumsum(held)) / held.sum()
@@ -272,7 +274,7 @@ def ranks(codec: Codec, counts: Floats, *, normal: bool) -> ColumnEncoding:
 
 def modes(codec: Codec, counts: Floats, *, at_most: int) -> ColumnEncoding:
     """Labels, or a place within one of a few normal distributions that describe expected `counts`."""
-    if not isinstance(codec, GridCodec):
+    if not isinstance(codec, GridCodec) or codec.cells <= FEW:
         return labels(codec)
     edges = np.array(codec.edges, dtype=np.float64)
     middles = (edges[:-1] + edges[1:] - 1) / 2

@@ -31,7 +31,7 @@ from sfumato.synthesizers.deep.common import (
     need_torch,
     power_of_two,
 )
-from sfumato.synthesizers.deep.encoding import Encoding, labels, modes, ranks
+from sfumato.synthesizers.deep.encoding import FEW, Encoding, labels, modes, ranks
 from sfumato.synthesizers.deep.generator import NetworkGenerator
 from sfumato.synthesizers.deep.nets import chain, initial
 from sfumato.synthesizers.recipe import synthesizer
@@ -213,7 +213,7 @@ class DpGan:
     def _encoding(self, codecs: tuple[Codec, ...], counts: tuple[Floats, ...]) -> Encoding:
         columns = []
         for codec, held in zip(codecs, counts, strict=True):
-            if not isinstance(codec, GridCodec):
+            if not isinstance(codec, GridCodec) or codec.cells <= FEW:
                 columns.append(labels(codec, full=True))
                 continue
             held = self._within(codec, held)
