@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,23 +13,6 @@ def shares(column: pl.Series, values: Sequence[str]) -> np.ndarray:
     held = dict(column.cast(pl.String).value_counts().iter_rows())
     counts = np.array([held.get(value, 0) for value in values], dtype=np.float64)
     return counts / max(column.len(), 1)
-
-
-def smoothed_divergence(real: np.ndarray, made: np.ndarray, penalty: float = 1.0) -> float:
-    """Σ (P+µ) ln((P+µ)/(Q+µ)) with µ = exp(-penalty/(1-max P)): finite where a value is never made."""
-    smooth = math.exp(-penalty / (1 - real.max()))
-    return float(((real + smooth) * np.log((real + smooth) / (made + smooth))).sum())
-
-
-def jensen_shannon(real: np.ndarray, made: np.ndarray) -> float:
-    """Jensen-Shannon divergence in nats."""
-    middle = (real + made) / 2
-
-    def half(p: np.ndarray) -> float:
-        some = p > 0
-        return float((p[some] * np.log(p[some] / middle[some])).sum()) / 2
-
-    return half(real) + half(made)
 
 
 def numbers(frame: pl.DataFrame, values: dict[str, Sequence[str]]) -> np.ndarray:

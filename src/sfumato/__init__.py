@@ -14,8 +14,10 @@ __version__ = "0.1.0"
 
 _HOME = {
     "fit": "sfumato.api",
+    "attack": "sfumato.api",
     "generate": "sfumato.api",
     "plan": "sfumato.api",
+    "evaluate": "sfumato.api",
     "load": "sfumato.api",
     "verify": "sfumato.api",
     "assert_dp": "sfumato.api",
@@ -37,7 +39,9 @@ __all__ = [
     "SfumatoError",
     "__version__",
     "assert_dp",
+    "attack",
     "draft_schema",
+    "evaluate",
     "fit",
     "generate",
     "load",
@@ -48,7 +52,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from sfumato.api import PrivacyWarning, assert_dp, fit, generate, load, methods, plan, verify
+    from sfumato.api import (
+        PrivacyWarning,
+        assert_dp,
+        attack,
+        evaluate,
+        fit,
+        generate,
+        load,
+        methods,
+        plan,
+        verify,
+    )
     from sfumato.discovery.draft import draft_schema
     from sfumato.errors import SfumatoError
     from sfumato.models.model import Model

@@ -3,6 +3,8 @@
 fit        rows -> Model, charging every read
 generate   rows -> synthetic rows, in the caller's own kind of table
 plan       schema and row count -> cost and expected error; reads no row
+evaluate   real and synthetic rows -> how good they are; not private, for the holder of the data only
+attack     the same rows and hold-out rows -> what they give away about people
 load       model file -> Model
 verify     check a model without the data
 assert_dp  the same, and that epsilon is at most what you say
@@ -22,6 +24,7 @@ from sfumato.errors import GuaranteeError, UsageError
 from sfumato.scalars import plain, plain_options
 
 if TYPE_CHECKING:
+    from sfumato.evaluation.evaluation import Evaluation
     from sfumato.models.model import Model
     from sfumato.models.plan import Plan
     from sfumato.models.training import Job
@@ -151,6 +154,110 @@ def plan(
         schema, rows=plain(rows), epsilons=[plain(each) for each in epsilons], delta=plain(delta),
         method=method, unit=unit, neighbours=neighbours, options=plain_options(options),
         accountant=accountant,
+    )  # fmt: skip
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    target: str | None = None,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    families: Sequence[str] | None = None,
+    groups: Sequence[str] = (),
+    regression: Sequence[str] | None = None,
+    epsilon: float = 1.0,
+    model_rows: int = 10_000,
+    model: Model | str | Path | None = None,
+    seed: int = 0,
+    dialect: CsvDialect | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Evaluation:
+    """How good synthetic rows are, measured against real ones. It reads them without noise: for their
+    holder.
+
+    `real`, `synthetic`, `holdout`: tables as in `fit`; hold-out rows are real ones that no model was fitted
+    to, and are what models are tested on (without them, a part of the real rows is). `target`: the column
+    that models predict. `schema`: public facts, which settle what a column is, its bounds, special codes and
+    rules; else kinds are inferred from the real rows. `families`: which to take ("marginals", "structure",
+    "prediction", "distinguishing", "analysis", "attacks"); default all, attacks where there are hold-out
+    rows. `groups`: columns whose values are subgroups. `regression`: the outcome, then its predictors, of the
+    regression of the analysis. `epsilon`: of the private learners that models are held against.
+    `model_rows`: the most rows that train a model. `model`: the model that drew the rows, for the ceiling
+    that its guarantee sets to attacks. `seed`: of every draw.
+
+    Every measure has one of three states: a value, not applicable because …, failed because …. Raises
+    InputError and SchemaError for what cannot be read, UsageError for options.
+    """
+    from sfumato.attacks.tables import release_of, with_attacks
+    from sfumato.evaluation.run import evaluate_tables
+    from sfumato.evaluation.settings import Settings
+    from sfumato.schema import read_schema
+
+    settings = Settings(
+        target=target, groups=tuple(groups), regression=regression, epsilon=plain(epsilon),
+        model_rows=plain(model_rows), seed=plain(seed),
+    )  # fmt: skip
+    held = load(model) if isinstance(model, str | Path) else model
+    found = evaluate_tables(
+        real, synthetic, holdout=holdout, schema=None if schema is None else read_schema(schema),
+        dialect=dialect, settings=settings, progress=progress,
+        families=None if families is None else [name for name in families if name != "attacks"],
+    )  # fmt: skip
+    wanted = families is None or "attacks" in families
+    if not wanted or found.pair is None or not found.pair.has_holdout:
+        return found
+    stated = release_of(held, epsilon=None, delta=0.0)
+    return with_attacks(found, guarantee=stated, seed=plain(seed), progress=progress)
+
+
+def attack(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any,
+    model: Model | str | Path | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    secrets: Sequence[str] = (),
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    targets: int = 2_000,
+    shadows: int = 0,
+    method: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    dialect: CsvDialect | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Evaluation:
+    """What synthetic rows give away about people, by attacks on them. It reads real rows without noise: for
+    their holder.
+
+    `real`, `synthetic`, `holdout`: tables as in `fit`; hold-out rows are real ones of other people that no
+    model was fitted to, and are the control of every attack. `model`: the model that drew the rows, which
+    states the guarantee and the method; or `epsilon` and `delta` as stated. The guarantee sets the ceiling of
+    every attack. `secrets`: columns that are guessed; default: up to 16. `schema`: public facts, which settle
+    what a column is. `targets`: people attacked on each side. `shadows`: fits of the slow attack, at least 8,
+    which knows `method` and its `options` (default: those of the model); 0: none. `seed`: of every draw.
+
+    An attack that finds nothing proves nothing. Raises UsageError, InputError and SchemaError.
+    """
+    from sfumato.attacks.people import AttackSettings
+    from sfumato.attacks.tables import attack_tables, release_of, shadows_of
+    from sfumato.schema import read_schema
+
+    held = load(model) if isinstance(model, str | Path) else model
+    return attack_tables(
+        real, synthetic, holdout=holdout, dialect=dialect, progress=progress,
+        schema=None if schema is None else read_schema(schema),
+        settings=AttackSettings(
+            guarantee=release_of(held, epsilon=plain(epsilon), delta=plain(delta)), targets=plain(targets),
+            secrets=tuple(secrets), seed=plain(seed),
+        ),
+        shadows=shadows_of(
+            plain(shadows), model=held, epsilon=plain(epsilon), delta=plain(delta), method=method,
+            options=plain_options(options), schema=schema,
+        ),
     )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ def model(tmp_path_factory):
         "seen": texts.cast(pl.Datetime).dt.strftime("%Y-%m-%d %H:%M").to_list(),
         "code": [f"{v:05d}" for v in rng.choice([1230, 501, 90210], ROWS)],
         "score": [str(v) if v >= 0 else "N" for v in rng.integers(-20, 100, ROWS)],
+        "disease": rng.choice(["250", "250.01", "V45", "401", *map(str, range(410, 424))], ROWS).tolist(),
         "gap": [str(v) if v % 3 else None for v in rng.integers(0, 9, ROWS)],
         "key": [f"K{v:08d}" for v in range(ROWS)],
         "stamp": texts.dt.strftime("%Y%m%d").to_list(),
@@ -49,7 +50,7 @@ def test_types_bounds_and_missing_values_are_found(model):
     kinds = {name: column.kind for name, column in facts.items()}
     assert kinds == {
         "age": "int", "price": "float", "born": "date", "seen": "datetime", "code": "categorical",
-        "score": "int", "gap": "int", "key": "categorical", "stamp": "int",
+        "score": "int", "disease": "categorical", "gap": "int", "key": "categorical", "stamp": "int",
     }  # fmt: skip
     assert (facts["age"].min, facts["age"].max) == (16, 127), "cells of the public grid, not the data's ends"
     assert facts["price"].decimals == 2
@@ -66,6 +67,15 @@ def test_texts_keep_their_zeros_and_rare_ones_become_other(model):
     assert set(drawn["key"]) == {"OTHER"}
     assert any("'key'" in note for note in model.notes)
     assert any("YYYYMMDD" in note for note in model.notes)
+
+
+def test_codes_of_digits_stay_as_they_are_spelled(model):
+    texts = set(model.sample(ROWS, seed=1)["disease"].cast(pl.String))
+    assert (
+        {"250", "250.01", "V45", "415"}
+        <= texts
+        <= {"OTHER", "250", "250.01", "V45", "401", *map(str, range(410, 424))}
+    )
 
 
 def test_a_spike_gets_a_cell_of_its_own(tmp_path):
@@ -169,3 +179,12 @@ def test_refining_only_adds_edges_and_is_bounded(counts, parts):
 
 def test_within_keeps_the_ends():
     assert within(np.array([0, 5, 10]), 3, 7).tolist() == [3, 5, 8]
+
+
+def test_frequent_labels_of_a_small_table_are_found_at_a_small_budget(tmp_path):
+    rng = np.random.default_rng(3)
+    columns = {f"answer{i}": rng.choice(["yes", "no"], 7_000).tolist() for i in range(12)}
+    path = tmp_path / "table.csv"
+    pl.DataFrame(columns).write_csv(path)
+    model = sf.fit(path, epsilon=0.1, method="independent", insecure_noise_seed=1)
+    assert {frozenset(codec.values) for codec in model.codecs} == {frozenset({"yes", "no"})}

@@ -20,7 +20,10 @@ from sfumato import __version__
 from sfumato.cli import ledger as _ledger
 from sfumato.cli import schema as _schema
 from sfumato.cli.assert_dp import assert_dp
+from sfumato.cli.attack import attack
 from sfumato.cli.console import say_error
+from sfumato.cli.draw import draw
+from sfumato.cli.evaluate import evaluate
 from sfumato.cli.fit import fit
 from sfumato.cli.generate import generate
 from sfumato.cli.inspect import inspect
@@ -37,7 +40,8 @@ _EPILOGUE = (
 )
 _MAKE = Group("Make synthetic data", sort_key=1)
 _CHECK = Group("Check a model", sort_key=2)
-_PREPARE = Group("Prepare, and keep account", sort_key=3)
+_JUDGE = Group("Judge synthetic rows (reads the real ones, not private)", sort_key=3)
+_PREPARE = Group("Prepare, and keep account", sort_key=4)
 
 
 def _default(value: Any) -> Any:
@@ -67,9 +71,12 @@ for place, (command, group) in enumerate(
         (generate, _MAKE),
         (fit, _MAKE),
         (sample, _MAKE),
+        (draw, _MAKE),
         (verify, _CHECK),
         (assert_dp, _CHECK),
         (inspect, _CHECK),
+        (evaluate, _JUDGE),
+        (attack, _JUDGE),
     ]
 ):
     app.command(command, group=group, sort_key=place)

@@ -34,6 +34,7 @@ def generate(
     output: Output,
     rows: Rows = None,
     model: Annotated[Path | None, Parameter(metavar="FILE", group=RESULT)] = None,
+    report: Annotated[Path | None, Parameter(metavar="FILE", group=RESULT)] = None,
     seed: Seed = None,
     csv_safe: CsvSafe = False,
     force: Force = False,
@@ -63,10 +64,14 @@ def generate(
         Number of synthetic rows. Default: about as many as the table has (the noisy row count).
     model
         Also keep the fitted model in this file, for sample, inspect and verify.
+    report
+        Also write a publishable page (.html) on the model: guarantee, ledger, noise and expected error, from
+        released numbers alone. For a comparison with the real rows see evaluate.
     seed
         Makes the drawing of rows repeatable, given the model. It has no influence on the noise.
     """
     from sfumato.models.model import check_seed
+    from sfumato.report import write_publishable
     from sfumato.tables.output import check_output, table_suffix
     from sfumato.tables.sinks import write_table
 
@@ -74,8 +79,8 @@ def generate(
     quiet = quiet or json
     check_seed(seed)
     text = not table_suffix(output).startswith(".p")
-    check_run(table, privacy=privacy, write={"the output": output, "the model": model})
-    for place in (output, model):
+    check_run(table, privacy=privacy, write={"the output": output, "the model": model, "the report": report})
+    for place in (output, model, report):
         if place is not None:
             check_output(place, force=force)
     fit = fitted(
@@ -98,9 +103,13 @@ def generate(
             raise
         mend = f"the model is paid for and kept in {str(model)!r}: draw from it with sfumato sample"
         raise OutputError(error.message, mend=mend) from None
+    if report is not None:
+        write_publishable(fit, report, force=force)
     note(f"{wanted:,} rows written to {output}", quiet=quiet)
     if model is not None:
         note(f"model saved to {model}", quiet=quiet)
+    if report is not None:
+        note(f"publishable report written to {report}", quiet=quiet)
     note(str(fit.statement), quiet=quiet)
     if json:
         say_json(
@@ -108,6 +117,7 @@ def generate(
                 "output": str(output),
                 "rows": wanted,
                 "model": None if model is None else str(model),
+                "report": None if report is None else str(report),
                 "method": fit.method,
                 "statement": fit.statement.state(),
                 "split": fit.request["split"],

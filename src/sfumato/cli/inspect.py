@@ -33,12 +33,17 @@ def inspect(
     """
     from sfumato.api import load
     from sfumato.models.file import manifest
+    from sfumato.models.guarantees import guarantees
 
     fit = load(model)
+    promises = guarantees(fit.ledger, delta=fit.request["delta"])
     if json:
-        say_json(manifest(fit))
+        more = {"guarantees": [each.state() for each in promises]} if promises else {}
+        say_json({**manifest(fit), **more})
         return
     say(str(fit.statement))
+    for each in promises:
+        say(f"{each.what}: {each.text}")
     say(f"\nmethod {fit.method}, about {fit.rows:,} rows (noisy)\n")
     sizes = {codec.column: codec.size for codec in fit.codecs}
     rows: list[tuple[str, ...]] = []

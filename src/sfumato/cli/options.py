@@ -27,7 +27,7 @@ TEXT = Group("Text files (CSV, TSV)", sort_key=5)
 MESSAGES = Group("Messages", sort_key=6)
 
 
-def _whole(_: Any, tokens: Sequence[Token]) -> int:
+def whole(_: Any, tokens: Sequence[Token]) -> int:
     """A whole number, also spelled 1e6 or 1_000_000; anything else is refused, not rounded."""
     text = tokens[0].value
     try:
@@ -41,8 +41,8 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
 
 Epsilon = Annotated[float, Parameter(group=GUARANTEE)]
 Output = Annotated[Path, Parameter(alias="-o", metavar="FILE", group=RESULT)]
-Rows = Annotated[int | None, Parameter(metavar="N", converter=_whole, group=RESULT)]
-Seed = Annotated[int | None, Parameter(metavar="N", converter=_whole, group=RESULT)]
+Rows = Annotated[int | None, Parameter(metavar="N", converter=whole, group=RESULT)]
+Seed = Annotated[int | None, Parameter(metavar="N", converter=whole, group=RESULT)]
 CsvSafe = Annotated[
     bool,
     Parameter(
@@ -65,7 +65,7 @@ InsecureNoiseSeed = Annotated[
     int | None,
     Parameter(
         metavar="N",
-        converter=_whole,
+        converter=whole,
         group=Group("For tests only", sort_key=7),
         help="Make the noise repeatable. Whoever knows the number can take the noise off again, so the "
         "result guarantees nothing: it is marked so, and verify and assert-dp refuse it.",
@@ -133,13 +133,13 @@ class ReadOptions(WriteOptions):
             decimal=self.decimal,
             null=tuple(self.null),
             header=header,
-            names=None if self.names is None else _names(self.names),
+            names=None if self.names is None else names_of(self.names),
             trim=self.trim,
             bad_rows=self.bad_rows,
         )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names_of(text: str) -> tuple[str, ...]:
     """Names between commas; a name that holds one stands in double quotes, as in a CSV header."""
     import csv
 
@@ -167,7 +167,7 @@ class MethodOptions:
     exchanged (replace). Default: what the schema states, else add-remove."""
     unit: Annotated[str | None, Parameter(metavar="COLUMN", group=GUARANTEE)] = None
     """Protect persons, told apart by this column, instead of single rows."""
-    at_most: Annotated[int | None, Parameter(metavar="N", converter=_whole, group=GUARANTEE)] = None
+    at_most: Annotated[int | None, Parameter(metavar="N", converter=whole, group=GUARANTEE)] = None
     """With --unit: rows kept of each person, chosen at random. More rows keep more of the data and cost more
     noise. Default: 1."""
     accountant: Annotated[Literal["gdp", "zcdp"], Parameter(group=GUARANTEE)] = "gdp"
@@ -188,7 +188,7 @@ class MethodOptions:
             "method": self.method,
             "unit": None if self.unit is None else (self.unit, self.at_most or 1),
             "neighbours": self.neighbours,
-            "options": _settings(self.set),
+            "options": settings_of(self.set),
             "accountant": self.accountant,
         }
 
@@ -217,7 +217,8 @@ def check_ledger(ledger: Path | None, dataset: str | None) -> None:
         raise UsageError("--dataset needs --ledger, the file in which its runs are charged")
 
 
-def _settings(texts: tuple[str, ...]) -> dict[str, Any]:
+def settings_of(texts: tuple[str, ...]) -> dict[str, Any]:
+    """Options of a method, written as KEY=VALUE."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

@@ -7,6 +7,9 @@ to the generator):
     bounds       4 %   numbers and dates without min and max
     categories   9 %   columns of text, declared open sets, and texts among numbers
     cells        4 %   numbers and dates with more than 256 possible values
+
+Categories take up to four times as much from a table that is small for its budget: where a value must be that
+of more than a tenth of the rows to be shown, by the number of rows that the votes tell.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeGuard
 
 import attrs
+import numpy as np
 from attrs import frozen
 
 from sfumato.discovery.grids import learn_bounds, learn_grids, with_bounds
@@ -30,12 +34,21 @@ from sfumato.domain.kinds.integer import Int
 from sfumato.domain.kinds.real import Float
 from sfumato.domain.measured import Measured
 from sfumato.domain.stored import Stored
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.curator import Category, Curator
 from sfumato.schema import Schema
 
 SHARES = {"types": 0.02, "bounds": 0.04, "categories": 0.09, "cells": 0.04}
 CATEGORIES_AT_MOST = 10_000
+FREQUENT = 0.1
+"""Values of this share of the rows are to be found, …"""
+MORE = 4.0
+"""… for at most so many times the share of categories, …"""
+HOPELESS = 0.5
+"""… unless that too shows only those of more than this share of the rows."""
+THRESHOLD = 6.0
+"""What the threshold of a category is about, in noise scales."""
 SPECIAL_TEXTS_AT_MOST = 20
+CODES_AT_LEAST = 10
 _BALLOTS: dict[str, Ballot] = {"untyped": "text", "string": "text", "float": "float"}
 
 
@@ -81,15 +94,15 @@ def discover(
     notes: list[str] = []
     declared = {column.name: column for column in schema.columns}
     undeclared = [column for column in stored if column.name not in declared]
-    mixed: list[str] = []
+    mixed: dict[str, float] = {}
+    rows = 0.0
     if undeclared:
         curator.ledger.adaptive = True
-        for column, facts, has_texts, remark in _vote(
-            curator, undeclared, spend=shares["types"] * limit, decimal=decimal
-        ):
+        found, rows = _vote(curator, undeclared, spend=shares["types"] * limit, decimal=decimal)
+        for column, facts, held, remark in found:
             declared[column] = facts
-            if has_texts:
-                mixed.append(column)
+            if held:
+                mixed[column] = held
             if remark:
                 notes.append(remark)
 
@@ -101,7 +114,7 @@ def discover(
         ):
             declared[facts.name] = with_bounds(facts, low, high)
 
-    values, remarks = _categories(curator, declared, mixed, spend=shares["categories"] * limit)
+    values, remarks = _categories(curator, declared, mixed, spend=shares["categories"] * limit, rows=rows)
     notes += remarks
 
     wide = [facts for facts in declared.values() if _is_wide(facts) and shares["cells"] > 0]
@@ -136,7 +149,8 @@ def discover(
 
 def _vote(
     curator: Curator, columns: Sequence[Stored], *, spend: float, decimal: str
-) -> list[tuple[str, Column, bool, str]]:
+) -> tuple[list[tuple[str, Column, float, str]], float]:
+    """Name, facts, rows if mixed, and remark of each column; and about how many rows there are."""
     encoders = [
         VoteEncoder(
             column=column.name,
@@ -153,7 +167,7 @@ def _vote(
         says = verdict(votes, noisy.sigma)
         if _BALLOTS.get(column.storage) != "text":
             # Of a typed column nobody votes for formats and texts: those classes hold noise alone.
-            says = attrs.evolve(says, format=None, timezone=None, mixed=False, date_like=False)
+            says = attrs.evolve(says, format=None, timezone=None, mixed=0.0, date_like=False)
         remark = ""
         kind = says.kind if _BALLOTS.get(column.storage) == "text" else column.storage
         facts = _facts(column, says, kind, decimal)
@@ -162,8 +176,8 @@ def _vote(
                 f"{column.name!r} looks like dates written YYYYMMDD; declare "
                 f'{{type = "date", format = "%Y%m%d"}} to have it treated so'
             )
-        found.append((column.name, facts, says.mixed and kind in ("int", "float"), remark))
-    return found
+        found.append((column.name, facts, says.mixed if kind in ("int", "float") else 0.0, remark))
+    return found, float(np.median([votes.sum() for votes in noisy.tables]))
 
 
 def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
@@ -186,12 +200,18 @@ def _facts(column: Stored, says: Verdict, kind: str, decimal: str) -> Column:
 
 
 def _categories(
-    curator: Curator, declared: dict[str, Column], mixed: Sequence[str], *, spend: float
+    curator: Curator, declared: dict[str, Column], mixed: Mapping[str, float], *, spend: float, rows: float
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
-    """Values of open categories; texts among numbers become special codes of `declared`, in place."""
+    """Values of open categories; texts among numbers become special codes of `declared`, in place.
+
+    `mixed`: columns of numbers and texts, with their rows; those of codes become categories of `declared`.
+    """
     open_sets = [facts.name for facts in declared.values() if _is_open(facts)]
     names = [*open_sets, *mixed]
     public = [tuple(getattr(declared[name], "public_values", ())) for name in names]
+    if names and rows > 0:
+        more = _more(float(curator.sigma_for(spend, tables=len(names))), rows)
+        spend = max(spend, min(more * spend, curator.left / 2))
     selected = curator.categories(
         names,
         public_values=public,
@@ -203,14 +223,20 @@ def _categories(
     notes = []
     for name, category in zip(names, selected, strict=True):
         facts = declared[name]
-        if name in open_sets:
-            other = getattr(facts, "other_label", "OTHER")
-            found = [text for text in category.texts if text != other]
+        if name in mixed and _are_codes(facts, category, mixed[name]):
+            facts = Categorical(name, nullable=facts.nullable, source="dp", open_set=True)
+            declared[name] = facts
+            notes.append(
+                f"{name!r}: texts stand among numbers that recur, so all are taken as labels; "
+                'declare {type = "float"} to have numbers'
+            )
+        if isinstance(facts, Categorical):
+            found = [text for text in category.texts if text != facts.other_label]
             values[name] = tuple(sorted(found[:CATEGORIES_AT_MOST]))
             if not values[name]:
                 notes.append(
                     f"{name!r}: no value is frequent enough to be shown, so every value becomes "
-                    f"{other!r}; if it identifies people declare "
+                    f"{facts.other_label!r}; if it identifies people declare "
                     '{type = "id", format = "sequence"} or {type = "text", policy = "drop"}'
                 )
         else:
@@ -220,6 +246,24 @@ def _categories(
             codes = FrozenMap(dict.fromkeys(texts[:SPECIAL_TEXTS_AT_MOST], ""))
             declared[name] = attrs.evolve(facts, special_codes=codes)
     return values, notes
+
+
+def _more(sigma: float, rows: float) -> float:
+    """How many times its share the budget of categories is to be; post-processing of the votes."""
+    threshold = THRESHOLD * sigma / rows
+    if threshold > HOPELESS * MORE**0.5:
+        return 1.0
+    return min(max((threshold / FREQUENT) ** 2, 1.0), MORE)
+
+
+def _are_codes(facts: Column, found: Category, rows: float) -> bool:
+    """Whether numbers with decimals and texts in one column are labels, such as codes of diseases: most rows
+    have one of the frequent values, which are many and mostly without decimals. Post-processing.
+    """
+    if not isinstance(facts, Float):
+        return False
+    whole = [text.lstrip("-").isdecimal() for text in found.texts]
+    return len(whole) >= CODES_AT_LEAST and sum(whole) > 0.5 * len(whole) and found.counts.sum() > 0.5 * rows
 
 
 def _is_open(facts: Column) -> bool:

@@ -126,8 +126,8 @@ class Verdict:
     decimals: int = 0
     format: str | None = None
     timezone: str | None = None
-    mixed: bool = False
-    """A number column in which texts occur often enough to be looked for."""
+    mixed: float = 0.0
+    """Rows with a value, of a number column in which texts occur often enough to be looked for; else 0."""
     date_like: bool = False
     """Integers that look like YYYYMMDD."""
 
@@ -151,7 +151,7 @@ def verdict(votes: np.ndarray[Any, np.dtype[np.int64]], sigma: float) -> Verdict
             kind="float" if decimals else "int",
             nullable=nullable,
             decimals=decimals,
-            mixed=bool(noticed[_OTHER]),
+            mixed=float(present.sum()) if noticed[_OTHER] else 0.0,
             date_like=noticed[_DATE_LIKE] > 0.9 * by_decimals.sum(),
         )
     formats = noticed[_FORMAT:_OTHER]

@@ -204,7 +204,8 @@ class GridCodec:
         made = []
         for text in (False, True):
             cells = self.facts.render(self.lows, text=text)
-            made.append(pl.concat([self._specials(text=text).alias(""), cells.alias("")]).alias(self.column))
+            both = pl.concat([self._specials(text=text).alias(""), cells.alias("")], rechunk=True)
+            made.append(both.alias(self.column))
         return made[0], made[1]
 
     # describing ---------------------------------------------------------------------------------

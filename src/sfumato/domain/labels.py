@@ -86,7 +86,8 @@ class ValuesCodec:
         made = []
         for text in (False, True):
             shown = self.facts.render(values, text=text)
-            made.append(pl.concat([pl.Series([None], dtype=shown.dtype), shown]).alias(self.column))
+            both = pl.concat([pl.Series([None], dtype=shown.dtype), shown], rechunk=True)
+            made.append(both.alias(self.column))
         return made[0], made[1]
 
     def labels(self) -> list[str]:

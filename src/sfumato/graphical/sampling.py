@@ -24,8 +24,8 @@ from attrs import frozen
 from sfumato.graphical.junction_tree import JunctionTree
 from sfumato.graphical.layout import Floats, axes
 
-RANDOM_BITS = 24
-"""Fewest random bits in a sort key; equal keys fall back to row order."""
+RANDOM_BITS = 6
+"""Fewest random bits in a sort key; rows of equal bits come in the order of a random affine map."""
 
 
 def code_type(size: int) -> np.dtype:
@@ -141,19 +141,31 @@ def _allocate(
 
 def _shuffled(state: np.ndarray | None, states: int, rows: int, rng: np.random.Generator) -> np.ndarray:
     """Row numbers grouped by state, in random order within each group."""
-    row_bits = max(rows - 1, 1).bit_length()
-    state_bits = (states - 1).bit_length()
-    random = rng.integers(0, 2**64, size=rows, dtype=np.uint64)
-    if 64 - row_bits - state_bits < RANDOM_BITS:
+    bits = max(rows - 1, 1).bit_length()
+    taken = bits + (states - 1).bit_length()
+    kind = np.uint32 if taken + RANDOM_BITS <= 32 else np.uint64
+    free = np.iinfo(kind).bits - taken
+    if free < RANDOM_BITS:
+        random = rng.integers(0, 2**64, size=rows, dtype=np.uint64)
         return np.lexsort((random,) if state is None else (random, state))
-    # One number to sort: the state, random bits, the row.
-    key = random
-    key &= np.uint64((1 << (64 - state_bits)) - (1 << row_bits))
-    key |= np.arange(rows, dtype=np.uint64)
-    if state is not None and state_bits:
-        high = state.astype(np.uint64)
-        high <<= np.uint64(64 - state_bits)
+    # One number to sort: the state, random bits, the row. Rows are numbered anew by a random affine map,
+    # so that those with the same random bits are in no order of theirs either.
+    factor, shift = (int(rng.integers(0, 2**bits)) for _ in range(2))
+    factor |= 1
+    mask, row_mask = kind(2 ** (bits + free) - 2**bits), kind(2**bits - 1)
+    key = np.arange(rows, dtype=kind)
+    key *= kind(factor)
+    key += kind(shift)
+    key &= row_mask
+    random = rng.integers(0, np.iinfo(kind).max, size=rows, dtype=kind, endpoint=True)
+    random &= mask
+    key |= random
+    if state is not None:
+        high = state.astype(kind)
+        high <<= kind(bits + free)
         key |= high
     key.sort()
-    key &= np.uint64(2**row_bits - 1)
-    return key.view(np.int64)
+    key -= kind(shift)
+    key *= kind(pow(factor, -1, 2**bits))
+    key &= row_mask
+    return key

@@ -138,6 +138,13 @@ class Model:
         if len(starts) == 1:
             yield self._chunk(0, rows, rng, fixed, seeds, text=text)
             return
+        if (pick := getattr(self.generator, "pick", None)) is not None:
+            # Records that exist once: those of all chunks are chosen together.
+            whole = pick(rows, rng, where={i: mask for i, (mask, _) in fixed.items()} or None)
+            for start in starts:
+                part = [codes[start : start + CHUNK] for codes in whole]
+                yield self._chunk(start, len(part[0]), rng, fixed, seeds, text=text, codes=part)
+            return
         workers = min(4, os.cpu_count() or 1)
         with ThreadPoolExecutor(workers) as pool:
             waiting: deque[Future[pl.DataFrame]] = deque()
@@ -163,13 +170,15 @@ class Model:
         seeds: dict[str, int],
         *,
         text: bool,
+        codes: list[Any] | None = None,
     ) -> pl.DataFrame:
-        """Rows start … start+rows-1 of a run."""
+        """Rows start … start+rows-1 of a run; `codes` where they are known."""
         import polars as pl
 
         index = {codec.column: i for i, codec in enumerate(self.codecs)}
         masks = {i: mask for i, (mask, _) in fixed.items()}
-        codes = self.generator.sample(rows, rng, where=masks or None) if self.codecs else []
+        if codes is None:
+            codes = self.generator.sample(rows, rng, where=masks or None) if self.codecs else []
         columns: list[pl.Series] = []
         for facts, stored in zip(self.schema.columns, self.stored, strict=True):
             if facts.dropped:

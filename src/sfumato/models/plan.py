@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from attrs import frozen
+from attrs import evolve, frozen
 
 from sfumato.domain.stored import Stored
 from sfumato.errors import SfumatoError, UsageError
@@ -22,7 +22,15 @@ from sfumato.models.assumed import DEPENDENCE, RANGES, AssumedColumn, assume, de
 from sfumato.models.expense import Expense, expense_of
 from sfumato.models.forecast import Errors, Forecast
 from sfumato.models.model import check_rows
-from sfumato.models.training import accountant_of, budget_of, check_prior, unit_of, with_unit
+from sfumato.models.training import (
+    accountant_for,
+    accountant_of,
+    budget_of,
+    check_prior,
+    tail_share_of,
+    unit_of,
+    with_unit,
+)
 from sfumato.privacy.filter import (
     NOISELESS,
     Accountant,
@@ -33,10 +41,11 @@ from sfumato.privacy.filter import (
 )
 from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import PrivacyUnit
+from sfumato.sampling.choice import choose, distance_bound, remarks
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.outlook import Outlook, Scene, outlook_of
-from sfumato.synthesizers.recipe import Recipe
-from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema
+from sfumato.synthesizers.recipe import Recipe, Releases
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, trains
 
 GOAL = 0.05
 """The error for which the smallest epsilon is named."""
@@ -171,9 +180,9 @@ def plan(
     recipe = make_recipe(method, options)
     if (check := getattr(recipe, "check_columns", None)) is not None:
         check([column.name for column in facts.columns if column.modelled])
-    job = _Job(
+    job = PlannedRun(
         schema=facts, stored=tuple(stored), recipe=recipe, rows=int(rows), delta=found_delta, unit=privacy,
-        accountant=accountant_of(accountant),
+        accountant=accountant_for(recipe, facts, stored, accountant_of(accountant)),
     )  # fmt: skip
     for epsilon in epsilons:
         job.spend(epsilon)
@@ -187,12 +196,12 @@ def plan(
         outcomes=tuple(job.outcome(float(epsilon)) for epsilon in epsilons),
         smallest_epsilon=job.smallest(GOAL),
         least_error=job.least,
-        notes=tuple(job.notes()),
+        notes=tuple(job.notes(epsilons)),
     )
 
 
 @frozen(kw_only=True, slots=False)
-class _Job:
+class PlannedRun:
     """A run that is not going to happen."""
 
     schema: Schema
@@ -228,7 +237,7 @@ class _Job:
         check_epsilon(epsilon)
         budget = budget_of(
             self.schema, epsilon=epsilon, delta=self.delta, accountant=self.accountant, unit=self.unit,
-            undeclared=False,
+            undeclared=False, training=trains(self.recipe), tail_share=tail_share_of(self.recipe),
         )  # fmt: skip
         check_scale(budget, self.unit)
         limits = PrivacyFilter.open(budget, self.unit.neighbours)
@@ -273,6 +282,8 @@ class _Job:
             scene = self.scene(epsilon)
         except SfumatoError:
             return 1.0
+        if isinstance(self.recipe, Releases):
+            return self.errors_of_records(epsilon, self.recipe).main
         return self.errors(scene, outlook_of(self.recipe, scene)).main
 
     def smallest(self, goal: float) -> float | None:
@@ -290,6 +301,8 @@ class _Job:
     def outcome(self, epsilon: float) -> Outcome:
         scene = self.scene(epsilon)
         outlook = outlook_of(self.recipe, scene)
+        if isinstance(self.recipe, Releases):
+            return self.released(epsilon, self.recipe, outlook)
         errors = self.errors(scene, outlook)
         noise = scene.distance * math.sqrt(max(len(scene.codecs), 1) / (scene.budget * outlook.one_way))
         return Outcome(
@@ -302,6 +315,45 @@ class _Job:
             expense=expense_of(outlook, rows=self.rows, columns=len(self.schema.columns)),
             drowned=self.drowned(errors, noise),
             warnings=tuple(self.warnings(errors, noise)),
+        )
+
+    def errors_of_records(self, epsilon: float, recipe: Releases) -> Errors:
+        """Where single records are released: uniform with probability q, and few."""
+        distance = 1.0
+        if (each := self.each(epsilon, recipe)) is not None:
+            known = self.unit.neighbours == "replace" or self.symbols > self.rows
+            sampler = recipe.releases if known else "roo"
+            distance = distance_bound(sampler, n=self.rows, k=self.symbols, epsilon=each)
+        return self.forecast.of_records(distance, records=recipe.records)
+
+    def each(self, epsilon: float, recipe: Releases) -> float | None:
+        """Epsilon of a record; None where the schema leaves something to be bought first."""
+        if self.accountant != "basic":
+            return None
+        rows = self.rows if self.unit.neighbours == "replace" and recipe.needs_public_rows else None
+        return choose(
+            recipe.releases, n=rows, k=self.symbols, epsilon=epsilon, m=recipe.records, delta=self.delta,
+            unit=self.unit,
+        ).each  # fmt: skip
+
+    @cached_property
+    def symbols(self) -> int:
+        """Possible rows."""
+        return math.prod(int(column.codec.allowed.sum()) for column in self.compared)
+
+    def released(self, epsilon: float, recipe: Releases, outlook: Outlook) -> Outcome:
+        errors = self.errors_of_records(epsilon, recipe)
+        said = remarks(n=self.rows, k=self.symbols, epsilon=epsilon, delta=self.delta, m=recipe.records)
+        return Outcome(
+            epsilon=epsilon,
+            split=self.split,
+            noise=0.0,
+            error=errors,
+            cells=0,
+            cells_at_most=outlook.max_cells,
+            expense=expense_of(evolve(outlook, model=None), rows=self.rows, columns=len(self.schema.columns)),
+            drowned=errors.main - self.least >= DEPENDENCE,
+            warnings=tuple(said),
         )
 
     @cached_property
@@ -334,8 +386,11 @@ class _Job:
             )
         return found
 
-    def notes(self) -> list[str]:
-        found = []
+    def notes(self, epsilons: Sequence[float]) -> list[str]:
+        found: list[str] = []
+        if (advice := getattr(self.recipe, "advice", None)) is not None:
+            for epsilon in epsilons:
+                found += advice(epsilon=float(epsilon), delta=self.delta, rows=self.rows)
         if self.schema.undeclared == "draft":
             found.append("columns that the schema does not declare are not in the plan")
         if self.recipe.guarantee == "none":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import frozen
 
+from sfumato.discovery.discover import planned_shares
 from sfumato.domain.column import Column
 from sfumato.domain.kinds.identifier import Id
 from sfumato.domain.kinds.real import Float
@@ -31,7 +32,7 @@ from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
-from sfumato.synthesizers.recipe import Recipe
+from sfumato.synthesizers.recipe import Recipe, Releases
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 from sfumato.tables.dialect import CsvDialect
 
@@ -111,6 +112,8 @@ def prepare(
     if rows is not None:
         rows = check_rows(rows)
     recipe = make_recipe(method, plain_options(options))
+    if (adapt := getattr(recipe, "for_rows", None)) is not None:
+        recipe = adapt(rows)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
     chosen = accountant_of(accountant)
     found_delta = default_delta(facts.rows_at_most) if delta is None else check_delta(delta)
@@ -127,7 +130,7 @@ def prepare(
     facts = with_unit(facts, stored, privacy_unit, private.label)
     _check_output(facts, stored)
     decimal = dialect.decimal if dialect else "."
-    facts = _with_decimal_mark(facts, stored, decimal)
+    facts = with_decimal_mark(facts, stored, decimal)
     if rows is not None:
         check_key_spaces(facts, rows)
     if (check := getattr(recipe, "check_columns", None)) is not None:
@@ -137,12 +140,15 @@ def prepare(
         training=trains(recipe),
         epsilon=epsilon,
         delta=found_delta,
-        accountant=chosen,
+        accountant=accountant_for(recipe, facts, stored, chosen),
         unit=privacy_unit,
         undeclared=len(facts.columns) < len(stored),
+        tail_share=tail_share_of(recipe),
     )
     if prior is not None:
         check_prior(prior, budget, privacy_unit)
+    if dialect is not None and dialect.bad_rows == "drop":
+        _check_kept(recipe, privacy_unit)
     return Job(
         table=private,
         recipe=recipe,
@@ -161,6 +167,26 @@ def accountant_of(name: str) -> Accountant:
     return "gdp" if name == "gdp" else "zcdp"
 
 
+def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], asked: Accountant) -> Accountant:
+    """The accountant of a run. A method that releases single records has an epsilon a record; where nothing
+    else is asked, adding up epsilons and composing draws by their own pair is the better account.
+    """
+    alone = isinstance(recipe, Releases) and schema.bought is None and not planned_shares(schema, stored)
+    return "basic" if alone and asked == "gdp" else asked
+
+
+def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
+    """UsageError where a method takes the number of rows as public, and what rows hold decides whether they
+    count.
+    """
+    public = isinstance(recipe, Releases) and recipe.needs_public_rows
+    if public and unit.neighbours == "replace" and unit.column is None:
+        raise UsageError(
+            f"under replace {recipe.name} takes the number of rows as public, which dropping rows rules out",
+            mend="leave out --bad-rows drop, or ask for --neighbours add-remove",
+        )
+
+
 def budget_of(
     schema: Schema,
     *,
@@ -170,8 +196,9 @@ def budget_of(
     unit: PrivacyUnit,
     undeclared: bool,
     training: bool = False,
+    tail_share: float = 0.0,
 ) -> Budget:
-    """What may be spent, with what thresholds and an earlier purchase set aside."""
+    """What may be spent, with what thresholds, an earlier purchase and the method itself set aside."""
     prior = price_of_schema(schema, unit)
     return Budget(
         epsilon=float(epsilon),
@@ -180,7 +207,13 @@ def budget_of(
         thresholds=undeclared or any(getattr(column, "open_set", False) for column in schema.columns),
         training=training,
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
+        tail_share=tail_share,
     )
+
+
+def tail_share_of(recipe: Recipe) -> float:
+    """Share of delta that a method sets aside for mechanisms with a delta of their own."""
+    return float(getattr(recipe, "tail_share", 0.0))
 
 
 def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
@@ -259,7 +292,7 @@ def with_unit(schema: Schema, stored: tuple[Stored, ...], unit: PrivacyUnit, lab
     return attrs.evolve(schema, columns=tuple(columns))
 
 
-def _with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
+def with_decimal_mark(schema: Schema, stored: Sequence[Stored], mark: str) -> Schema:
     """The schema with the decimal mark of the text file where a column states none of its own."""
     texts = {column.name for column in stored if column.storage == "untyped"}
     if mark == "." or not texts:
@@ -279,6 +312,12 @@ def charge(job: Job, ledger: Path | str, dataset: str) -> None:
     """Charge the whole budget of `job` in a ledger file, but for a drafted schema that is paid there."""
     from sfumato.privacy.dataset_ledger import DatasetLedger
 
+    if getattr(job.recipe, "parts_have_weights", False):
+        raise UsageError(
+            "a run whose parts have weights has one (epsilon, delta) as a whole, but some rows may see more, "
+            "and a ledger adds up what rows see",
+            mend="leave weights out",
+        )
     prior = price_of_schema(job.schema, job.unit)
     DatasetLedger(ledger).charge(
         dataset,

@@ -17,6 +17,7 @@ from attrs import frozen
 from sfumato.discovery.discover import Domain
 from sfumato.errors import GuaranteeError
 from sfumato.models.model import Model
+from sfumato.models.training import tail_share_of
 from sfumato.privacy.curator import ReplayCurator, ReplayMismatch
 from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.unit import PrivacyUnit
@@ -90,21 +91,22 @@ def _repeat(model: Model) -> tuple[ReplayCurator, Domain, Generator]:
     """The whole run again, on the recorded answers."""
     unit, request = PrivacyUnit(**model.ledger.unit), model.request
     schema = read_schema(request["schema"])
+    recipe = make_recipe(model.method, model.options)
     prior = price_of_schema(schema, unit)
     budget = Budget(
         epsilon=request["epsilon"],
         delta=request["delta"],
         accountant=request["accountant"],
         thresholds=request["thresholds"],
-        training=trains(make_recipe(model.method, model.options)),
+        training=trains(recipe),
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
+        tail_share=tail_share_of(recipe),
     )
     if unit.column is not None and schema[unit.column].kind != "id":
         raise ValueError("the column of persons was modelled")
     curator = ReplayCurator(
         model.transcript, model.ledger, unit=unit, budget=PrivacyFilter.open(budget, unit.neighbours)
     )
-    recipe = make_recipe(model.method, model.options)
     return curator, *run(curator, recipe, schema, model.stored, decimal=request["decimal"])
 
 

@@ -39,6 +39,10 @@ class Charge:
     def of(cls, budget: Budget, *, paid: Price | None = None) -> Charge:
         """The charge of a run with `budget`, of which `paid` is on the ledger already."""
         spend, delta, epsilon = budget.spend, budget.delta, budget.epsilon
+        if budget.accountant == "basic":
+            # (epsilon, delta)-DP is epsilon-DP but for delta (Dong, Roth, Su 2022, equation 5).
+            mu2 = gdp.mu_of_pure(min(epsilon, 700.0)) ** 2
+            return cls(epsilon=epsilon, delta=delta, delta_outside=delta, mu2=mu2, rho=mu2 / 2)
         gaussian = budget.accountant == "gdp"
         if paid is not None:
             spend, delta = spend - (paid.mu2 if gaussian else 2 * paid.rho), delta - paid.delta

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Literal
 
 from attrs import frozen
 
 from sfumato.privacy import gdp
+from sfumato.privacy.three_points import epsilon_of_draws
 
-Shape = Literal["gaussian", "bounded-range", "subsampled", "none", "revealed"]
+Shape = Literal["gaussian", "bounded-range", "draws", "subsampled", "none", "revealed"]
 
 
 @frozen(kw_only=True)
@@ -19,7 +21,9 @@ class Price:
     `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
     outside of both (thresholds, and what the price of a training in mu leaves out). `shape` names the
     dominating pair for privacy-loss distributions: a Gaussian with `mu2`, a bounded-range pair with range
-    `epsilon`, or many subsampled Gaussians, whose numbers stand in the ledger.
+    `epsilon`, for draws `count` three-point pairs of (`each`, `mass`) (see `sfumato.privacy.three_points`),
+    or many subsampled Gaussians, whose numbers stand in the ledger. `epsilon` holds together with `delta`,
+    where there is one: for a bounded-range pair without any delta, for draws at theirs.
     """
 
     shape: Shape
@@ -27,6 +31,16 @@ class Price:
     rho: float = 0.0
     delta: float = 0.0
     epsilon: float = 0.0
+    count: int = 0
+    each: float = 0.0
+    mass: float = 0.0
+
+    @property
+    def basic(self) -> float:
+        """Epsilon at `delta`, for adding up epsilons and deltas; infinite where no such number is known."""
+        if self.shape in ("bounded-range", "draws", "none"):
+            return self.epsilon
+        return 0.0 if self.shape == "gaussian" and self.mu2 == 0 else math.inf
 
 
 @frozen(kw_only=True)
@@ -38,6 +52,8 @@ class Cost:
     draws: int = 0
     distance: float = 0.0
     """Total variation distance of the noise as drawn to the ideal law, summed over the draws."""
+    part: str = ""
+    """Disjoint part of the rows that is read; empty: all rows. See `sfumato.privacy.division`."""
 
     def under(self, relation: str) -> Price:
         """The price under `relation`."""
@@ -62,6 +78,28 @@ def bounded_range(epsilon: float) -> Price:
     """
     return Price(
         shape="bounded-range", mu2=gdp.mu_of_bounded_range(epsilon) ** 2, rho=epsilon**2 / 8, epsilon=epsilon
+    )
+
+
+def draws(count: int, *, each: float, mass: float, delta: float = 0.0) -> Price:
+    """`count` draws that are `each`-DP one by one, dominated by three-point pairs of probability `mass`.
+
+    epsilon is theirs at `delta` (`sfumato.privacy.three_points`). The Gaussian-DP parameter of a draw: the
+    trade-off curve of its pair is linear between two inner corners that mirror each other, (p, 1 - pR) and (1
+    - pR, p), and a Gaussian's curve is convex, so it lies below where it does at one corner: mu = Φ⁻¹(1-p) -
+    Φ⁻¹(1-pR). A Gaussian dominates the Rényi divergences as well, so rho = mu²/2 (Dong, Roth, Su 2022; Bun,
+    Steinke 2016).
+    """
+    mu2 = count * gdp.mu_of_three_points(each, mass) ** 2
+    return Price(
+        shape="draws",
+        mu2=mu2,
+        rho=mu2 / 2,
+        delta=delta,
+        epsilon=epsilon_of_draws(count, each=each, mass=mass, delta=delta),
+        count=count,
+        each=each,
+        mass=mass,
     )
 
 

@@ -8,23 +8,28 @@ holds it. A charge stays spent if what follows fails.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 from attrs import field, frozen
 
-from sfumato.domain.encoder import Encoder
+from sfumato.domain.encoder import Codes, Encoder
 from sfumato.errors import Overdraft
 from sfumato.privacy import secure_random
+from sfumato.privacy.division import part_epsilons
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
+from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
@@ -51,7 +56,13 @@ class Countable(Protocol):
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
-    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]: ...
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes: ...
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]: ...
+
+
+Divide = Callable[[Mapping[str, float]], Mapping[str, Countable]]
+"""Draws disjoint parts of the rows with the given probabilities."""
 
 
 class _Remembering:
@@ -64,8 +75,11 @@ class _Remembering:
         self.value_counts = rows.value_counts
         self._rows = rows
 
-    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
-        return self._rows.codes(encoders)
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
+        return self._rows.records(encoders, places)
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        return self._rows.cells(encoders)
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:
         if key not in self._memo:
@@ -106,6 +120,7 @@ class Curator:
         budget: PrivacyFilter,
         ledger: Ledger,
         progress: Callable[[str], None] | None = None,
+        divide: Divide | None = None,
     ) -> None:
         self.unit = unit
         self.filter = budget
@@ -117,11 +132,67 @@ class Curator:
         """Why nothing is guaranteed, once an answer was not noised as it should be."""
         self._progress = progress or (lambda _: None)
         self.__rows = _Remembering(rows)
+        self.__divide = divide
+        self.__parts: dict[str, _Remembering] = {}
+        self._part = ""
+        self._portions: dict[str, float] = {}
+
+    def divide(self, shares: Mapping[str, float], *, weights: Mapping[str, float] | None = None) -> None:
+        """Let every row fall into one of some parts, with probabilities `shares`, or into none.
+
+        Afterwards mechanisms run inside `on(part)` and read its rows alone. What they cost adds up within a
+        part, and over the parts as in `sfumato.privacy.division`: None for `weights` gives every part the
+        whole budget that is left; else part j may see so much that its share of e^epsilon is `weights[j]`,
+        summing to at most 1. Under replacement, and where charges were chosen after looking at answers,
+        weights are not used. Where a person may have several rows the parts are not disjoint for a person,
+        and divide what is left in proportion to `weights`, or equally.
+        """
+        if self._portions:
+            raise ValueError("the rows are divided already")
+        if weights is not None and (
+            set(weights) != set(shares) or min(weights.values()) <= 0 or sum(weights.values()) > 1 + 1e-9
+        ):
+            raise ValueError("one weight above 0 for each part, together at most 1")
+        if self.__divide is None:
+            raise ValueError("these rows cannot be divided")
+        held = self.filter
+        if self.unit.at_most > 1:
+            even = dict.fromkeys(shares, 1 / len(shares))
+            self._portions = {name: w * held.left for name, w in (weights or even).items()}
+        else:
+            fixed = held.relation == "replace" or self.ledger.adaptive
+            epsilons = part_epsilons(
+                held.budget.effective_epsilon,
+                common=held.budget.epsilon_of(held.spent) if held.spent else 0.0,
+                shares=shares,
+                weights=None if fixed else weights,
+            )
+            same = weights is None or fixed
+            limits = {n: held.limit if same else held.budget.spend_for(e) for n, e in epsilons.items()}
+            held.divide(shares, limits)
+            self._portions = dict.fromkeys(shares, math.inf)
+            self.ledger.limit = held.bound
+        self.__parts = {name: _Remembering(rows) for name, rows in self.__divide(shares).items()}
+
+    @contextmanager
+    def on(self, part: str) -> Generator[None, None, None]:
+        """Run mechanisms on one part of the divided rows."""
+        if part not in self._portions:
+            raise ValueError(f"the rows have no part {part!r}")
+        self._part = part
+        try:
+            yield
+        finally:
+            self._part = ""
 
     def release(self, mechanism: Mechanism, *, purpose: str) -> Answer:
         """Charge `mechanism`, then run it. Overdraft leaves ledger and data untouched."""
         cost = mechanism.cost(self.unit)
+        if self._part and self.filter.parts:
+            cost = attrs.evolve(cost, part=self._part)
         self.filter.admit(cost)
+        if self._part:
+            self._portions[self._part] -= self.filter.price(cost.under(self.filter.relation))
         self.ledger.append(
             mechanism=mechanism.name, purpose=purpose, parameters=mechanism.describe(), cost=cost
         )
@@ -133,7 +204,8 @@ class Curator:
         return answer
 
     def _answer(self, mechanism: Mechanism) -> Answer:
-        return mechanism.noisy(mechanism.exact(self.__rows))
+        rows: Any = self.__parts[self._part] if self._part else self.__rows
+        return mechanism.noisy(mechanism.exact(rows))
 
     def __repr__(self) -> str:
         return f"Curator({len(self.ledger)} charges, {self.filter.left:.3g} left)"
@@ -145,8 +217,14 @@ class Curator:
 
     @property
     def left(self) -> float:
-        """Spend that is still free, in units of mu² (1/sigma² for a query at distance 1)."""
-        return self.filter.left
+        """Spend that is still free, in units of mu² (1/sigma² for a query at distance 1); inside `on`, what
+        the part may still spend.
+        """
+        if not self._part:
+            return self.filter.left
+        if self.filter.parts:
+            return self.filter.left_in(self._part)
+        return max(0.0, min(self._portions[self._part], self.filter.left))
 
     def sigma_for(self, spend: float, *, tables: int) -> Fraction:
         """Noise scale at which `tables` tables together cost at most `spend`."""
@@ -326,6 +404,14 @@ class Curator:
         )  # fmt: skip
         return mechanism.released(self.release(mechanism, purpose=purpose))
 
+    def public_rows(self) -> int:
+        """The exact number of rows, where exchanging units cannot change it; an infinite charge elsewhere."""
+        return int(self.release(PublicRows(), purpose="public row count").arrays[0][0])
+
+    def draw(self, draws: Draws, *, purpose: str) -> Counts:
+        """Records over the alphabets of `draws`, one line each."""
+        return self.release(draws, purpose=purpose).arrays[0]
+
     def remark(self, text: str) -> None:
         """Something the user should know, made of released numbers and public facts alone."""
         self.remarks.append(text)
@@ -360,7 +446,13 @@ class ReplayCurator(Curator):
     def __init__(
         self, transcript: Sequence[Answer], recorded: Ledger, *, unit: PrivacyUnit, budget: PrivacyFilter
     ) -> None:
-        super().__init__(_NoRows(), unit=unit, budget=budget, ledger=Ledger(unit=recorded.unit))
+        super().__init__(
+            _NoRows(),
+            unit=unit,
+            budget=budget,
+            ledger=Ledger(unit=recorded.unit),
+            divide=lambda shares: {name: _NoRows() for name in shares},
+        )
         self._recorded = recorded
         self._tape = list(transcript)
 
@@ -389,8 +481,11 @@ class _NoRows:
     def pair_tables(self, encoders: Sequence[Encoder]) -> Counts:
         raise AssertionError("a replay has no rows")
 
-    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
+    def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
         raise AssertionError("a replay has no rows")
 
-    def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
+        raise AssertionError("a replay has no rows")
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
         raise AssertionError("a replay has no rows")

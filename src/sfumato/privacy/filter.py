@@ -3,12 +3,15 @@
 Mechanisms may be chosen after looking at earlier answers, so composition must hold for adaptively chosen
 parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is free of charge (Smith,
 Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
-likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it.
+likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it. Where
+every mechanism has an epsilon of its own, adding up epsilons and deltas may be the better account ("basic");
+that filter is valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman, Vadhan 2016).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from attrs import define, field, frozen
@@ -20,7 +23,7 @@ from sfumato.privacy.ledger import Limit
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.scalars import real
 
-Accountant = Literal["gdp", "zcdp"]
+Accountant = Literal["gdp", "zcdp", "basic"]
 THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
 TRAINING_SHARES = (0.001, 0.04)
@@ -66,11 +69,12 @@ class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
 
     `spend` is Σ mu² for the Gaussian-DP filter and 2 Σ rho for the zCDP filter, so that a Gaussian of
-    scale sigma on a query of L2 distance 1 costs 1/sigma² in either.
+    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the basic filter it is Σ epsilon,
+    and delta may be 0.
     """
 
     epsilon: float = field(converter=check_epsilon)
-    delta: float = field(converter=check_delta)
+    delta: float
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
@@ -78,8 +82,15 @@ class Budget:
     """Whether networks may be trained, which sets a share of delta aside."""
     prior_delta: float = 0.0
     """Delta that an earlier release has spent on thresholds, set aside as well."""
+    tail_share: float = 0.0
+    """Share of delta set aside for mechanisms that have a delta of their own."""
 
     def __attrs_post_init__(self) -> None:
+        if self.accountant == "basic":
+            if self.delta != 0:
+                check_delta(self.delta)
+            return
+        object.__setattr__(self, "delta", check_delta(self.delta))
         if self.conversion_delta <= 0:
             raise UsageError(
                 f"the schema was bought at more delta than delta = {self.delta:.3g} leaves",
@@ -88,19 +99,30 @@ class Budget:
 
     @property
     def effective_epsilon(self) -> float:
-        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained."""
+        """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained from noise
+        on counts. What the basic filter adds up is exact at any size.
+        """
+        if self.accountant == "basic":
+            return self.epsilon
         return min(self.epsilon, NOISELESS)
 
     @property
     def threshold_delta(self) -> float:
-        """Delta set aside for partition selection."""
-        return (THRESHOLD_SHARE * self.delta if self.thresholds else 0.0) + self.prior_delta
+        """Delta set aside for partition selection and for mechanisms with a delta of their own; for the basic
+        filter, whatever mechanisms may use.
+        """
+        if self.accountant == "basic":
+            return self.delta * (1 - NUMERIC_SHARE)
+        share = (THRESHOLD_SHARE if self.thresholds else 0.0) + self.tail_share
+        return share * self.delta + self.prior_delta
 
     @property
     def training_delta(self) -> float:
-        """Delta set aside for trained networks."""
+        """Delta set aside for trained networks; the basic filter admits none."""
+        if not self.training or self.accountant == "basic":
+            return 0.0
         least, most = (share * self.delta for share in TRAINING_SHARES)
-        return max(least, min(most, TRAINING_DELTA)) if self.training else 0.0
+        return max(least, min(most, TRAINING_DELTA))
 
     @property
     def outside_delta(self) -> float:
@@ -110,23 +132,58 @@ class Budget:
     @property
     def conversion_delta(self) -> float:
         """Delta left for turning the composed cost into epsilon."""
+        if self.accountant == "basic":
+            return 0.0
         return self.delta * (1 - NUMERIC_SHARE) - self.outside_delta
 
     @property
     def spend(self) -> float:
         """The total that mechanisms may spend."""
+        return self.spend_for(self.effective_epsilon)
+
+    def spend_for(self, epsilon: float) -> float:
+        """The spend that is worth `epsilon` at the delta left for conversion."""
+        if self.accountant == "basic":
+            return epsilon
         if self.accountant == "gdp":
-            return gdp.mu(self.effective_epsilon, self.conversion_delta) ** 2
-        return 2 * zcdp.rho(self.effective_epsilon, self.conversion_delta)
+            return gdp.mu(epsilon, self.conversion_delta) ** 2
+        return 2 * zcdp.rho(epsilon, self.conversion_delta)
+
+    def epsilon_of(self, spend: float) -> float:
+        """The epsilon of a spend at the delta left for conversion."""
+        return worth(spend, delta=self.conversion_delta, accountant=self.accountant)
+
+
+def worth(spend: float, *, delta: float, accountant: str) -> float:
+    """The epsilon of a spend in an accountant's currency, at `delta`; the basic filter's are epsilons."""
+    if accountant == "basic":
+        return spend
+    if accountant == "gdp":
+        return gdp.epsilon(math.sqrt(spend), delta)
+    return zcdp.epsilon(spend / 2, delta)
 
 
 def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
     """UsageError when the noise that `unit` needs at this budget is beyond what a run can divide and draw."""
+    if budget.accountant == "basic":
+        return
     if unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2:
         raise UsageError(
             f"epsilon = {budget.epsilon:g} is too small where up to {unit.at_most} rows of a person are kept",
             mend="keep fewer rows of each person, or ask for a larger epsilon",
         )
+
+
+@define(kw_only=True)
+class Part:
+    """A disjoint part of the rows, and what its rows may still see."""
+
+    share: float
+    """Probability that a row falls into it."""
+    limit: float
+    """Spend that its rows may see in all, charges for all rows included."""
+    spent: float = 0.0
+    """Charges for this part alone."""
 
 
 @define(kw_only=True)
@@ -139,6 +196,8 @@ class PrivacyFilter:
     spent: float = 0.0
     delta_spent: float = 0.0
     distance: float = 0.0
+    parts: dict[str, Part] = field(factory=dict)
+    """Disjoint parts of the rows by name; empty until the rows are divided."""
 
     @classmethod
     def open(cls, budget: Budget, relation: Relation) -> PrivacyFilter:
@@ -150,14 +209,25 @@ class PrivacyFilter:
         """What can never be exceeded, whatever is asked."""
         return Limit(
             accountant=self.budget.accountant,
-            spend=self.limit * ROUNDING,
+            spend=max([self.limit, *(part.limit for part in self.parts.values())]) * ROUNDING,
             delta=self.budget.outside_delta * ROUNDING,
+            parts=tuple((name, part.share, part.limit * ROUNDING) for name, part in self.parts.items()),
+            common=self.spent * ROUNDING if self.parts else 0.0,
         )
 
     @property
     def left(self) -> float:
-        """Spend that is still free."""
-        return max(0.0, self.limit - self.spent)
+        """Spend that is still free for all rows; nothing once they are divided."""
+        return 0.0 if self.parts else max(0.0, self.limit - self.spent)
+
+    def left_in(self, part: str) -> float:
+        """Spend that is still free for one part of the rows."""
+        held = self.parts[part]
+        return max(0.0, held.limit - self.spent - held.spent)
+
+    def divide(self, shares: Mapping[str, float], limits: Mapping[str, float]) -> None:
+        """From now on charges are for one part of the rows each; see `sfumato.privacy.division`."""
+        self.parts = {name: Part(share=share, limit=limits[name]) for name, share in shares.items()}
 
     @property
     def delta_left(self) -> float:
@@ -166,12 +236,16 @@ class PrivacyFilter:
 
     def price(self, price: Price) -> float:
         """Spend of a price in this filter's currency."""
+        if self.budget.accountant == "basic":
+            return price.basic
         return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
 
     def selection_epsilon(self, spend: float) -> float:
         """Range of an exponential mechanism that costs `spend` (the inverse of `price`)."""
         if self.budget.accountant == "gdp":
             return gdp.bounded_range_of_mu(math.sqrt(spend))
+        if self.budget.accountant == "basic":
+            return spend
         return math.sqrt(4 * spend)
 
     def admit(self, cost: Cost) -> None:
@@ -181,20 +255,31 @@ class PrivacyFilter:
             # Its owner gives up the guarantee: nothing stands in the way, and nothing is left afterwards.
             self.spent = math.inf
             return
-        spent = self.spent + self.price(price)
+        part = self.parts.get(cost.part)
+        if (part is None) == bool(self.parts):
+            raise ValueError("once the rows are divided, every charge is for one of the parts")
+        limit = self.limit if part is None else part.limit
+        if math.isinf(self.price(price)):
+            raise Overdraft("a mechanism has no finite price with the accountant of this run")
+        spent = self.spent + self.price(price) + (0.0 if part is None else part.spent)
         delta = self.delta_spent + price.delta
         distance = self.distance + cost.distance
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
-            spent <= self.limit * ROUNDING
+            spent <= limit * ROUNDING
             and delta <= self.budget.outside_delta * ROUNDING
             and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
         ):
             raise Overdraft(
-                f"a mechanism asks for {self.price(price):.3g} of the privacy budget, {self.left:.3g} is left"
+                f"a mechanism asks for {self.price(price):.3g} of the privacy budget, "
+                f"{self.left if part is None else self.left_in(cost.part):.3g} is left"
             )
-        self.spent, self.delta_spent, self.distance = spent, delta, distance
+        if part is None:
+            self.spent = spent
+        else:
+            part.spent += self.price(price)
+        self.delta_spent, self.distance = delta, distance
 
 
 def numeric_delta(distance: float, epsilon: float) -> float:

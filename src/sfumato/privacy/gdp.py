@@ -78,6 +78,20 @@ def mu_of_pure(epsilon: float) -> float:
     return exact * (1 + _SAFE)
 
 
+def mu_of_three_points(each: float, mass: float) -> float:
+    """mu of the pair (p, pR, rest) against (pR, p, rest), p = `mass` and R = e^`each`: Φ⁻¹(1-p) - Φ⁻¹(1-pR),
+    rounded up, and at most that of any mechanism that is `each`-DP.
+    """
+    from scipy.special import ndtri
+
+    most = mu_of_pure(each)
+    above = mass * math.exp(min(each, 700.0))
+    if not (0 < mass < above < 1):
+        return most
+    low, high = -float(ndtri(mass)), -float(ndtri(above))
+    return min(most, (low - high) + 1e-12 * (abs(low) + abs(high)))
+
+
 def mu_of_bounded_range(epsilon: float) -> float:
     """mu of a mechanism whose log-probability ratios span at most epsilon, rounded up.
 

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import attrs
 from attrs import define, field, frozen
 
 from sfumato.errors import ModelFormatError
@@ -59,9 +58,29 @@ class Limit:
 
     accountant: str
     spend: float
-    """Σ mu² (gdp) or 2 Σ rho (zcdp), under the relation of the unit."""
+    """Σ mu² (gdp), 2 Σ rho (zcdp) or Σ epsilon (basic), under the relation of the unit."""
     delta: float
-    """Delta that thresholds and trained networks may take."""
+    """Delta that mechanisms may take."""
+    parts: tuple[tuple[str, float, float], ...] = field(
+        default=(), converter=lambda parts: tuple((str(n), float(p), float(s)) for n, p, s in parts)
+    )
+    """Disjoint parts of the rows: name, probability that a row falls into it, spend that its rows may see
+    (with what reads all rows). `spend` is the largest of them."""
+    common: float = 0.0
+    """Spend of what reads all rows, where there are parts: nothing else of the kind may follow."""
+
+    @property
+    def groups(self) -> tuple[tuple[str, float, float], ...]:
+        """Rows that may see the same, as in `parts`: those, and under the name "" what belongs to none."""
+        rest = max(0.0, 1 - sum(share for _, share, _ in self.parts))
+        return (*self.parts, ("", rest, self.common if self.parts else self.spend))
+
+    def state(self) -> dict[str, Any]:
+        """JSON-able form."""
+        facts: dict[str, Any] = {"accountant": self.accountant, "spend": self.spend, "delta": self.delta}
+        if self.parts:
+            facts |= {"parts": [list(part) for part in self.parts], "common": self.common}
+        return facts
 
 
 @define
@@ -100,7 +119,7 @@ class Ledger:
         return {
             "unit": self.unit,
             "adaptive": self.adaptive,
-            "limit": None if self.limit is None else attrs.asdict(self.limit),
+            "limit": None if self.limit is None else self.limit.state(),
             "entries": [entry.state() for entry in self.entries],
         }
 
@@ -128,25 +147,35 @@ class Ledger:
 
 
 def total(entries: Iterable[Entry], relation: str) -> Price:
-    """Sum of all prices under `relation`."""
+    """Sum of all prices under `relation`; of disjoint parts of the rows the dearest counts."""
+    entries = list(entries)
     prices = [entry.cost.under(relation) for entry in entries]
-    revealed = any(price.shape == "revealed" for price in prices)
+    parts = sorted({"", *(entry.cost.part for entry in entries)})
+    sums = [[entry.cost.under(relation) for entry in seen(entries, part)] for part in parts]
     return Price(
-        shape="revealed" if revealed else "gaussian",
-        mu2=sum(price.mu2 for price in prices),
-        rho=sum(price.rho for price in prices),
+        shape="revealed" if any(price.shape == "revealed" for price in prices) else "gaussian",
+        mu2=max(sum(price.mu2 for price in each) for each in sums),
+        rho=max(sum(price.rho for price in each) for each in sums),
         delta=sum(price.delta for price in prices),
     )
 
 
+def seen(entries: Iterable[Entry], part: str) -> list[Entry]:
+    """What the rows of one part see: charges for that part, and those for all rows."""
+    return [entry for entry in entries if entry.cost.part in ("", part)]
+
+
 def _price_state(price: Price) -> dict[str, Any]:
     numbers = {"mu2": price.mu2, "rho": price.rho, "delta": price.delta, "epsilon": price.epsilon}
-    return {"shape": price.shape, **{k: "infinity" if math.isinf(v) else v for k, v in numbers.items()}}
+    state = {"shape": price.shape, **{k: "infinity" if math.isinf(v) else v for k, v in numbers.items()}}
+    if price.shape == "draws":
+        state |= {"count": price.count, "each": price.each, "mass": price.mass}
+    return state
 
 
 def _price_of(state: dict[str, Any]) -> Price:
-    numbers = {k: float(v) for k, v in state.items() if k != "shape"}
-    return Price(shape=state["shape"], **numbers)
+    numbers = {k: float(v) for k, v in state.items() if k not in ("shape", "count")}
+    return Price(shape=state["shape"], count=int(state.get("count", 0)), **numbers)
 
 
 def _cost_state(cost: Cost) -> dict[str, Any]:
@@ -155,6 +184,7 @@ def _cost_state(cost: Cost) -> dict[str, Any]:
         "replace": _price_state(cost.replace),
         "draws": cost.draws,
         "distance": cost.distance,
+        **({"part": cost.part} if cost.part else {}),
     }
 
 
@@ -164,4 +194,5 @@ def _cost_of(state: dict[str, Any]) -> Cost:
         replace=_price_of(state["replace"]),
         draws=int(state["draws"]),
         distance=float(state["distance"]),
+        part=str(state.get("part", "")),
     )

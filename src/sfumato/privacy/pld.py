@@ -39,17 +39,20 @@ def epsilon_of_schedule(
     mu: float = 0.0,
     bounded_range: Sequence[tuple[float, int]] = (),
     pure: Sequence[tuple[float, int]] = (),
+    draws: Sequence[tuple[tuple[float, float], int]] = (),
 ) -> float:
-    """Epsilon at `delta` of Gaussians with total `mu`, and of groups (epsilon, count) of the other two kinds.
+    """Epsilon at `delta` of Gaussians with total `mu`, of groups (epsilon, count) of the other two kinds, and
+    of groups ((each, mass), count) of three-point pairs (see `sfumato.privacy.three_points`).
 
     The order does not matter, the parameters must have been fixed beforehand. Returns an upper bound,
     infinity when delta < 1e-11.
     """
-    if delta < FLOOR:
+    if delta < FLOOR or any(each > 700 for (each, _), _ in draws):
         return math.inf
     everything = mu**2
     everything += sum(count * gdp.mu_of_bounded_range(epsilon) ** 2 for epsilon, count in bounded_range)
     everything += sum(count * gdp.mu_of_pure(epsilon) ** 2 for epsilon, count in pure)
+    everything += sum(count * gdp.mu_of_three_points(*pair) ** 2 for pair, count in draws)
     target = gdp.epsilon(math.sqrt(everything), delta)
     if target == 0 or math.isinf(target):
         return target
@@ -65,6 +68,11 @@ def epsilon_of_schedule(
                 mu2 += count * price(epsilon) ** 2
             elif count:
                 parts.append(dominating(epsilon, interval).self_compose(count))
+    for (each, mass), count in draws:
+        if each < _FINEST * interval:
+            mu2 += count * gdp.mu_of_three_points(each, mass) ** 2
+        else:
+            parts.append(_three_points(each, mass, interval).self_compose(count))
     if mu2:
         parts.append(_gaussian(math.sqrt(mu2), interval))
     total = parts[0]
@@ -96,6 +104,20 @@ def _pure(epsilon: float, interval: float) -> Any:
 
     return privacy_loss_distribution.from_privacy_parameters(
         common.DifferentialPrivacyParameters(epsilon, 0), value_discretization_interval=interval
+    )
+
+
+def _three_points(each: float, mass: float, interval: float) -> Any:
+    from dp_accounting.pld import privacy_loss_distribution
+
+    above = mass * math.exp(each)
+    logs = [math.log(mass), math.log(above)]
+    rest = [math.log1p(-mass - above)] if mass + above < 1 else []
+    return privacy_loss_distribution.from_two_probability_mass_functions(
+        dict(enumerate([logs[0], logs[1], *rest])),
+        dict(enumerate([logs[1], logs[0], *rest])),
+        value_discretization_interval=interval,
+        pessimistic_estimate=True,
     )
 
 

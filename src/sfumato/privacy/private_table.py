@@ -5,13 +5,14 @@ Nothing outside `privacy/` and `tables/` imports what reads rows; everybody else
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from sfumato.domain.stored import NARROW, Stored
 from sfumato.privacy.curator import Curator
+from sfumato.privacy.division import Division
 from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.unit import PrivacyUnit
@@ -86,13 +87,20 @@ class PrivateTable:
         progress: Callable[[str], None] | None = None,
     ) -> Curator:
         """A curator over the rows, cut to `unit.at_most` rows a person, with an empty ledger."""
-        limiter = None if unit.column is None else keep_at_most(self.__source, unit.column, unit.at_most)
+        source = self.__source
+        limiter = None if unit.column is None else keep_at_most(source, unit.column, unit.at_most)
+
+        def divide(shares: Mapping[str, float]) -> dict[str, BlockCounter]:
+            division = Division(source, shares, limiter=limiter)
+            return {name: BlockCounter(source, limiter=division.part(name)) for name in shares}
+
         return Curator(
-            BlockCounter(self.__source, limiter=limiter),
+            BlockCounter(source, limiter=limiter),
             unit=unit,
             budget=PrivacyFilter.open(budget, unit.neighbours),
             ledger=Ledger(unit=unit.describe()),
             progress=progress,
+            divide=divide,
         )
 
     def __reduce__(self) -> str:

@@ -1,17 +1,18 @@
 """What the charges of a ledger add up to, in the words that are printed.
 
 Where the schedule was fixed beforehand, so that the sum of the charges is a public number, it is
-converted by Gaussian DP, zCDP and privacy-loss distributions, each of them valid, and the smallest
-epsilon is reported.
+converted by Gaussian DP, zCDP and privacy-loss distributions, or epsilons and deltas are added up where every
+mechanism has its own, each of them valid, and the smallest epsilon is reported. Where the rows were divided,
+this is done for each part, and the parts are put together.
 
 Where later charges depend on earlier answers the sum is random, and what is proven is the filter's
 limit, in the filter's own currency (Smith, Thakurta 2022; Feldman, Zrnic 2021). Then the limit is
 converted. For the relation that the filter did not watch: under add-remove every price is at most that
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
-those under add-remove, but for trained networks (a table of counts moves by √2 times the L2 distance, a
-choice by twice the range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit
-would never have stopped the run. Where networks were trained, a replacement is taken as a removal and an
-addition of the whole run: twice epsilon at (1 + e^epsilon) times delta.
+those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
+range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
+stopped the run. Where a price is not so, networks were trained, or epsilons are added up, replacing is
+removing and adding the whole run.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
-from sfumato.privacy.filter import DISTANCE_AT_MOST, numeric_delta
-from sfumato.privacy.ledger import Entry, Ledger, total
+from sfumato.privacy.cost import Cost, Price, Shape
+from sfumato.privacy.division import mixture_epsilon
+from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta, worth
+from sfumato.privacy.ledger import Ledger, seen
 from sfumato.privacy.unit import RELATIONS, Relation
+
+if TYPE_CHECKING:
+    from sfumato.privacy.subsampled import Schedule
 
 DEFAULT_DELTA = 1e-9
 
@@ -41,55 +47,90 @@ def default_delta(rows_at_most: int | None) -> float:
 
 def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True) -> dict[str, float]:
     """Valid epsilons at `delta` by accountant; infinity where nothing can be proven."""
-    price = total(ledger, relation)
-    if price.shape == "revealed":
+    prices = [entry.cost.under(relation) for entry in ledger]
+    if any(price.shape == "revealed" for price in prices):
         return {"none": math.inf}
-    if price.mu2 == 0:
+    if not any(price.mu2 for price in prices):
         return {"gdp": 0.0}
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
+    groups = _groups(ledger, relation)
     distance = sum(entry.cost.distance for entry in ledger)
 
-    def settle(convert: Any) -> float:
-        return _settled(convert, delta - price.delta, distance)
+    def settle(convert: Callable[[_Seen, float], float], *besides: Shape) -> float:
+        # What is proven without the delta of some shapes has it for the conversion.
+        outside = sum(price.delta for price in prices if price.shape not in besides)
 
+        def whole(rest: float) -> float:
+            return _whole([(share, convert(held, rest)) for share, held in groups], relation)
+
+        return _settled(whole, delta - outside, distance)
+
+    # The delta of draws is what their own epsilon is stated at; mu, rho and their pairs hold without it. That
+    # of a training belongs to its mu alone.
     found = {
-        "gdp": settle(lambda rest: gdp.epsilon(math.sqrt(price.mu2), rest)),
-        "zcdp": settle(lambda rest: zcdp.epsilon(price.rho, rest)),
+        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(held.mu2), rest), "draws"),
+        "zcdp": settle(lambda held, rest: zcdp.epsilon(held.rho, rest), "draws", "subsampled"),
     }
-    trained = [entry for entry in ledger if entry.cost.under(relation).shape == "subsampled"]
-    if trained:
-        return found | _with_trainings(ledger, trained, delta=delta, relation=relation, pld=pld)
-    if pld and any(e.cost.under(relation).shape == "bounded-range" for e in ledger):
-        prices = [entry.cost.under(relation) for entry in ledger]
-        ranges: dict[float, int] = {}
-        for item in prices:
-            if item.shape == "bounded-range":
-                ranges[item.epsilon] = ranges.get(item.epsilon, 0) + 1
-        mu2 = sum(item.mu2 for item in prices if item.shape == "gaussian")
-        found["pld"] = settle(lambda rest: _schedule(math.sqrt(mu2), tuple(ranges.items()), rest))
+    basic = _whole([(share, sum(price.basic for price in held.prices)) for share, held in groups], relation)
+    numeric = numeric_delta(distance, basic) if distance else 0.0
+    if math.isfinite(basic) and sum(price.delta for price in prices) + numeric <= delta * ROUNDING:
+        found["basic"] = basic
+    if any(held.trainings for _, held in groups):
+        found["rdp"] = settle(_of_curves, "draws", "subsampled")
+    if pld and any(price.shape in ("bounded-range", "draws", "subsampled") for price in prices):
+        found["pld"] = settle(_of_pairs, "draws", "subsampled")
     return found
 
 
-def _with_trainings(
-    ledger: Ledger, trained: list[Entry], *, delta: float, relation: Relation, pld: bool
-) -> dict[str, float]:
-    """Epsilons by privacy-loss distributions and by Rényi divergences; all other mechanisms as Gaussians."""
-    from sfumato.privacy import subsampled
-    from sfumato.privacy.mechanisms.training import schedule_of
+@frozen
+class _Seen:
+    """What the rows of one group see: prices, and of trainings the schedules too."""
 
-    at_most, distance = ledger.unit["at_most"], sum(entry.cost.distance for entry in ledger)
-    schedules = tuple(schedule_of(entry.parameters, at_most, relation) for entry in trained)
-    others = [entry.cost.under(relation) for entry in ledger if entry not in trained]
-    mu2, rho = sum(price.mu2 for price in others), sum(price.rho for price in others)
-    left = delta - sum(price.delta for price in others)
-    orders = np.array(subsampled.ORDERS)
-    curve = sum(map(subsampled.renyi, schedules), rho * orders)
-    found = {"rdp": _settled(lambda rest: subsampled.epsilon_of_renyi(curve, rest)[0], left, distance)}
-    if pld:
-        mu = math.sqrt(mu2)
-        found["pld"] = _settled(lambda rest: subsampled.epsilon(schedules, rest, mu=mu), left, distance)
-    return found
+    prices: tuple[Price, ...]
+    trainings: tuple[Schedule, ...]
+
+    @classmethod
+    def by(cls, ledger: Ledger, part: str, relation: Relation) -> _Seen:
+        """What the rows of a part see; where there are no parts, "" is all rows."""
+        held = [(entry.cost.under(relation), entry.parameters) for entry in seen(ledger, part)]
+        prices = tuple(price for price, _ in held)
+        trained = [parameters for price, parameters in held if price.shape == "subsampled"]
+        if not trained:
+            return cls(prices, ())
+        from sfumato.privacy.mechanisms.training import schedule_of
+
+        at_most = ledger.unit["at_most"]
+        return cls(prices, tuple(schedule_of(parameters, at_most, relation) for parameters in trained))
+
+    @property
+    def mu2(self) -> float:
+        return sum(price.mu2 for price in self.prices)
+
+    @property
+    def rho(self) -> float:
+        return sum(price.rho for price in self.prices)
+
+    @property
+    def untrained(self) -> _Seen:
+        """All of it but the trainings."""
+        return _Seen(tuple(price for price in self.prices if price.shape != "subsampled"), ())
+
+
+def _groups(ledger: Ledger, relation: Relation) -> list[tuple[float, _Seen]]:
+    """Rows that see the same: their probability, and what they see."""
+    if ledger.limit is None or not ledger.limit.parts:
+        return [(1.0, _Seen.by(ledger, "", relation))]
+    return [(share, _Seen.by(ledger, part, relation)) for part, share, _ in ledger.limit.groups]
+
+
+def _whole(groups: list[tuple[float, float]], relation: Relation) -> float:
+    """Epsilon of all rows, from probabilities and epsilons of `_groups`: their mixture under add-remove, the
+    largest under replace (`sfumato.privacy.division`).
+    """
+    if len(groups) > 1 and relation == "add-remove":
+        return mixture_epsilon(groups)
+    return max(epsilon for _, epsilon in groups)
 
 
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
@@ -98,26 +139,45 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
-    if wider and any(entry.cost.add_remove.shape == "subsampled" for entry in ledger):
-        return {limit.accountant: _twice(ledger, delta=delta)}
-    spend, outside = (4 * limit.spend, 2 * limit.delta) if wider else (limit.spend, limit.delta)
-    if limit.accountant == "gdp":
-        found = _settled(lambda rest: gdp.epsilon(math.sqrt(spend), rest), delta - outside, DISTANCE_AT_MOST)
-    else:
-        found = _settled(lambda rest: zcdp.epsilon(spend / 2, rest), delta - outside, DISTANCE_AT_MOST)
-    return {limit.accountant: found}
+    if wider and (limit.accountant == "basic" or not all(_wider_is_enough(entry.cost) for entry in ledger)):
+        found = _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
+        return {limit.accountant: found}
+    times, outside = (4, 2 * limit.delta) if wider else (1, limit.delta)
+    groups, accountant = [(share, times * spend) for _, share, spend in limit.groups], limit.accountant
+
+    def whole(rest: float) -> float:
+        return _whole([(p, worth(spend, delta=rest, accountant=accountant)) for p, spend in groups], relation)
+
+    return {accountant: _settled(whole, delta - outside, DISTANCE_AT_MOST)}
 
 
-def _twice(ledger: Ledger, *, delta: float) -> float:
-    """Epsilon at `delta` of a removal and an addition, from what is proven for one of them."""
-    share = delta / 2
+def _wider_is_enough(cost: Cost) -> bool:
+    """Whether a price under replace is within four times mu² and rho and twice delta of that under
+    add-remove. For a training that depends on the noise that the run came to, so it is not relied upon.
+    """
+    one, other, slack = cost.add_remove, cost.replace, 1 + 1e-9
+    return (
+        one.shape != "subsampled"
+        and other.mu2 <= 4 * one.mu2 * slack
+        and other.rho <= 4 * one.rho * slack
+        and other.delta <= 2 * one.delta * slack
+    )
+
+
+def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
+    """Epsilon for replacing a unit, which is removing one and adding another: (2e, (1 + exp(e)) d) where
+    either is (e, d).
+    """
+    part = delta / 2
     for _ in range(60):
-        epsilon = min(_at_limit(ledger, delta=share, relation="add-remove").values())
-        if (1 + math.exp(min(epsilon, 700.0))) * share <= delta:
+        epsilon = min(at(part).values())
+        if math.isinf(epsilon):
+            return math.inf
+        times = 1 + math.exp(min(epsilon, 700.0))
+        if part * times <= delta:
             return 2 * epsilon
-        share = min(share / 2, delta / (1 + math.exp(min(1.01 * epsilon, 700.0))))
-        if share < 1e-300:
-            break
+        # A smaller part has a larger epsilon, but for epsilons that are added up.
+        part = min(0.95 * part, 0.99 * delta / times)
     return math.inf
 
 
@@ -137,12 +197,50 @@ def _settled(convert: Callable[[float], float], delta: float, distance: float) -
     return math.inf
 
 
+def _of_curves(held: _Seen, delta: float) -> float:
+    """Epsilon by Rényi divergences; those of what is no training are its rho times the order."""
+    from sfumato.privacy.subsampled import ORDERS, epsilon_of_renyi, renyi
+
+    curve = sum(map(renyi, held.trainings), held.untrained.rho * np.array(ORDERS))
+    return epsilon_of_renyi(curve, delta)[0]
+
+
+def _of_pairs(held: _Seen, delta: float) -> float:
+    """Epsilon of a schedule by privacy-loss distributions; beside trainings, all others are taken as
+    Gaussians.
+    """
+    if held.trainings:
+        from sfumato.privacy.subsampled import epsilon
+
+        return epsilon(held.trainings, delta, mu=math.sqrt(held.untrained.mu2))
+    ranges: dict[float, int] = {}
+    points: dict[tuple[float, float], int] = {}
+    for price in held.prices:
+        if price.shape == "bounded-range":
+            ranges[price.epsilon] = ranges.get(price.epsilon, 0) + 1
+        if price.shape == "draws":
+            points[price.each, price.mass] = points.get((price.each, price.mass), 0) + price.count
+    mu = math.sqrt(sum(price.mu2 for price in held.prices if price.shape == "gaussian"))
+    return _schedule(mu, tuple(ranges.items()), tuple(points.items()), delta)
+
+
 @lru_cache(maxsize=256)
-def _schedule(mu: float, bounded_range: tuple[tuple[float, int], ...], delta: float) -> float:
+def _schedule(
+    mu: float,
+    bounded_range: tuple[tuple[float, int], ...],
+    draws: tuple[tuple[tuple[float, float], int], ...],
+    delta: float,
+) -> float:
     """The same statement is asked for again and again, and takes half a second."""
     from sfumato.privacy.pld import epsilon_of_schedule
+    from sfumato.privacy.three_points import epsilon_of_draws
 
-    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, delta=delta)
+    if not bounded_range and not draws:
+        return gdp.epsilon(mu, delta)
+    if mu == 0 and not bounded_range and len(draws) == 1:
+        ((each, mass), count) = draws[0]
+        return epsilon_of_draws(count, each=each, mass=mass, delta=delta)
+    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, draws=draws, delta=delta)
 
 
 def epsilon_of(ledger: Ledger, *, delta: float | None, relation: str | None, pld: bool = True) -> float:
@@ -169,6 +267,8 @@ class Statement:
     """Why nothing is guaranteed, when that is so."""
     leaks: tuple[str, ...] = ()
     """Facts that were read off the rows, for which the owner signed."""
+    public_rows: bool = False
+    """Whether the exact number of rows was used as a public number."""
 
     def __str__(self) -> str:
         if self.void:
@@ -180,8 +280,11 @@ class Statement:
         )
         return (
             f"The released model and any data sampled from it are ({self.epsilon:.6g}, {self.delta:.3g})-"
-            f"differentially private for {changing} one unit: {self.unit}. Row count, categories, ranges, "
-            "types, missingness and structure are covered. Column names, declared types, declared "
+            f"differentially private for {changing} one unit: {self.unit}. "
+            f"{'Categories' if self.public_rows else 'Row count, categories'}, ranges, "
+            "types, missingness and structure are covered. "
+            + ("The row count is public, which no exchange of units changes. " if self.public_rows else "")
+            + "Column names, declared types, declared "
             "categories, ranges and rules, and all options are public inputs and are not covered. "
             f"For {other} one unit the parameters are ({other_epsilon:.6g}, {self.delta:.3g})."
             + (f" NOT COVERED, since read off the rows: {', '.join(self.leaks)}." if self.leaks else "")
@@ -226,4 +329,5 @@ def statement_of(
         epsilon_replace=replace,
         void=void,
         leaks=leaks,
+        public_rows=any(entry.mechanism == "public_row_count" for entry in ledger),
     )

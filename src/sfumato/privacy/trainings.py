@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.domain.encoder import Encoder
-from sfumato.errors import Overdraft
+from sfumato.errors import Overdraft, UsageError
 from sfumato.privacy.batches import rate_of
 from sfumato.privacy.dpsgd import Plan, Program, check_places
 from sfumato.privacy.mechanisms.training import DpSgd, schedule_of
@@ -41,10 +41,17 @@ def plan_training(
     unprotected: bool,
     report: Callable[[str], None],
 ) -> DpSgd:
-    """The mechanism that `Curator.train` runs; Overdraft when its noise would be out of range."""
+    """The mechanism that `Curator.train` runs; Overdraft when its noise would be out of range, UsageError
+    under the basic accountant.
+    """
     if not 0 < share <= 1 or steps < 1 or rounds < 1 or steps % rounds or group < 1:
         raise ValueError("steps are a multiple of rounds, and a share lies in (0, 1]")
     held = curator.filter
+    if held.budget.accountant == "basic":
+        raise UsageError(
+            "the noise of a training has no epsilon of its own, and the basic accountant adds up epsilons",
+            mend="ask for the accountant gdp or zcdp",
+        )
     groups = 0 if group == 1 else max(1, round(total / group))
     rate = rate_of(min(1.0, batch / max(groups or total, 1.0)))
     facts: dict[str, Any] = {"steps": steps, "rate": rate, "noise": 1, "group": group}

@@ -2,8 +2,9 @@
 
 1. Row count and one-way marginals; codes that noise would drown are put together (`grouping`).
 2. Round 1: noisy L1 distance of every pair of columns to independence, all in one Gaussian release. A
-   greedy search picks the pairs to measure within a cap on the size of the junction tree, and the budget is
-   divided among them in closed form (`structure`). One pass measures them; the model is fitted.
+   greedy search picks the pairs to measure within a cap on the size of the junction tree; those of columns
+   with few values share tables (`packing`). The budget is divided among the tables in closed form
+   (`structure`). One pass measures them; the model is fitted.
 3. Further rounds, as many as the budget can feed: pairs and triples are scored against the current model,
    the worst described ones are measured, the model is fitted again.
 
@@ -34,6 +35,7 @@ from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import OneWay, measure_one_way
 from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
+from sfumato.synthesizers.packing import pack
 from sfumato.synthesizers.ranges import Ranges, number_of_ranges, spread, summed
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.schedule import Schedule, groups_that_fit
@@ -160,6 +162,7 @@ class Adaptive:
             rounds=self.rounds,
             max_cells=self.max_cells,
             group=self.group,
+            codes=float(np.median(sizes)) if sizes else 0.0,
         )
 
     def learn(self, curator: Curator, domain: Domain) -> MarginalGenerator:
@@ -366,10 +369,21 @@ class _Run:
             Candidate.of(cliques[i], float(weights[i]), float(errors[i]), estimates[i])
             for i in sorted(likely.tolist())
         ]
-        return choose(
+        choice = choose(
             candidates, sizes=self.sizes, measured=self.measured, spend=tables, distance=self.distance,
             doubt=sigma * DOUBT, max_cells=self.plan.cells_in(number),
         )  # fmt: skip
+        return self._packed(choice) if number == 0 else choice
+
+    def _packed(self, choice: Choice) -> Choice:
+        """Pairs of columns with few values in tables of several."""
+        whole = [clique for clique in choice.cliques if clique not in self.rough]
+        tables = pack(whole, self.sizes) | {c: (c,) for c in choice.cliques if c in self.rough}
+        importance = [
+            sum(self._importance(pair) * np.sqrt(self._cells(clique) / self._cells(pair)) for pair in pairs)
+            for clique, pairs in tables.items()
+        ]
+        return Choice(tuple(tables), scales_of(importance))
 
     def _candidates(self, number: int) -> list[Clique]:
         if self.wide:

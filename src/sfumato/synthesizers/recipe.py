@@ -10,7 +10,7 @@ what it is going to measure has `outlook(scene)`, for plans.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,18 @@ class Recipe(Protocol):
         columns: number of columns that are modelled.
         """
         ...
+
+
+@runtime_checkable
+class Releases(Protocol):
+    """A recipe that releases single records, each of which has an epsilon."""
+
+    releases: ClassVar[str]
+    """The sampler of `sfumato.sampling`."""
+    needs_public_rows: ClassVar[bool]
+    """Whether replacing rows must not change their number."""
+    records: int
+    """Records that are released."""
 
 
 synthesizers: Registry[type[Recipe]] = Registry("method", "sfumato.synthesizers")

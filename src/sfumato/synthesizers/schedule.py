@@ -18,7 +18,9 @@ PAIR_CELLS = 8_000_000
 """Cells of all pairs that are scored in one round."""
 GROUP = (1.0, 1.0, 0.0)
 SCORES = (0.06, 0.06, 0.03)
-"""Share of the scores of round 1, in what is left after the one-way marginals."""
+"""Share of the scores of round 1, in what is left after the one-way marginals, …"""
+FEW, SCORES_OF_FEW = 4, 0.12
+"""… and that of a weak table whose median column has at most 4 codes: its marginals cost little."""
 LATER = (0.3, 0.3, 0.75)
 """Share of all later rounds together."""
 LATER_SCORES = 0.15
@@ -52,16 +54,18 @@ class Schedule:
         rounds: int | None,
         max_cells: int | None,
         group: float | None,
+        codes: float,
     ) -> Schedule:
-        """The default plan, with what the user fixed."""
+        """The default plan, with what the user fixed; `codes`: those of the median column."""
         strong = signal > STRONG
         kind = 2 if strong else 1 if signal > WEAK else 0
         rounds = rounds or ROUNDS[kind]
         later = LATER[kind] / max(rounds - 1, 1)
-        first = 1 - SCORES[kind] - (LATER[kind] if rounds > 1 else 0)
+        scores = SCORES_OF_FEW if kind == 0 and codes <= FEW else SCORES[kind]
+        first = 1 - scores - (LATER[kind] if rounds > 1 else 0)
         return cls(
             shares=(
-                (SCORES[kind], first),
+                (scores, first),
                 *((later * LATER_SCORES, later * (1 - LATER_SCORES)) for _ in range(rounds - 1)),
             ),
             max_cells=max_cells or CELLS[kind],

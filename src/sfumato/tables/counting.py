@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,27 @@ from sfumato.tables.source import Source
 if TYPE_CHECKING:
     import polars as pl
 
-    from sfumato.tables.limit import RowLimiter
 
 Counts = npt.NDArray[np.int64]
 Clique = tuple[Encoder, ...]
 
+
+class Limiter(Protocol):
+    """Which rows of a source count: the same ones in every pass."""
+
+    @property
+    def source(self) -> Any: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def mask(self, start: int, stop: int) -> pl.Series: ...
+
+
 TABLE_BYTES = 1 << 29
 _GRAM_ROWS = 1 << 13
+_FEW_PLACES = 64
+_DISTINCT_ROWS = 1 << 20
 _SMALL_INTEGERS = {"Int8": 8, "UInt8": 8, "Int16": 16, "UInt16": 16}
 
 
@@ -47,7 +61,7 @@ class BlockCounter:
         source: Source,
         *,
         keep_bytes: int = 256 << 20,
-        limiter: RowLimiter | None = None,
+        limiter: Limiter | None = None,
         table_bytes: int = TABLE_BYTES,
     ) -> None:
         if limiter is not None and limiter.source is not source:
@@ -105,17 +119,6 @@ class BlockCounter:
                 found += (ones.T @ ones).astype(np.int64)
         return found
 
-    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
-        """The codes of every row, rows x encoders, in the smallest type that holds them all."""
-        dtype = code_dtype(max((encoder.size for encoder in encoders), default=1))
-        found = [np.zeros((0, len(encoders)), dtype)]
-        for codes, rows in self._codes(list(encoders)):
-            block = np.empty((rows, len(encoders)), dtype)
-            for place, encoder in enumerate(encoders):
-                block[:, place] = codes[encoder]
-            found.append(block)
-        return np.concatenate(found)
-
     def value_counts(self, columns: Sequence[str], *, max_length: int = 256) -> list[dict[str, int]]:
         """How often each text occurs in each column, sorted by text.
 
@@ -130,6 +133,74 @@ class BlockCounter:
                 for name, counts in found.items():
                     counts.add(block.get_column(name))
         return [found[name].result() for name in columns]
+
+    def records(
+        self, encoders: Sequence[Encoder], places: Sequence[int] | None = None
+    ) -> npt.NDArray[np.integer[Any]]:
+        """Codes of the rows at `places` (from 0, in any order, repeats allowed), one line each; 0 at places
+        beyond the last row. None: all rows, in their order; all codes are kept in memory. 32 bits where every
+        code fits, else 64.
+
+        One pass over the whole source, whatever the places are.
+        """
+        dtype = np.int32 if all(encoder.size <= 1 << 31 for encoder in encoders) else np.int64
+        if places is None:
+            pieces = self._lines(encoders, dtype) if encoders else ()
+            return np.concatenate([np.zeros((0, len(encoders)), dtype), *pieces])
+        wanted = np.asarray(places, dtype=np.int64)
+        rows, seen = self._rows_at(list(dict.fromkeys(encoder.column for encoder in encoders)), wanted)
+        if rows is None:
+            return np.zeros((wanted.size, len(encoders)), dtype)
+        codes = [np.asarray(each.encode(rows.get_column(each.column)), dtype) for each in encoders]
+        return np.where(seen[:, None], np.stack(codes, axis=1), dtype(0))
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        """Combinations of codes that occur, one line each in rising order, and how often: a table of counts
+        without its empty cells. Memory grows with the number of different rows, not with the number of cells.
+        """
+        sizes = tuple(encoder.size for encoder in encoders)
+        if math.prod(sizes) <= _DISTINCT_ROWS:
+            (table,) = self.marginals([tuple(encoders)])
+            flat = np.flatnonzero(table)
+            return np.stack(np.unravel_index(flat, sizes), axis=1).astype(np.int64), table.reshape(-1)[flat]
+        lines, counts = np.zeros((0, len(encoders)), np.int64), np.zeros(0, np.int64)
+        waiting: list[npt.NDArray[np.int64]] = []
+        held = 0
+        for piece in self._lines(encoders, np.int64):
+            waiting.append(piece)
+            held += piece.shape[0]
+            if held > max(_DISTINCT_ROWS, lines.shape[0]):
+                lines, counts = _merged(lines, counts, waiting, encoders)
+                waiting, held = [], 0
+        return _merged(lines, counts, waiting, encoders)
+
+    def _lines(self, encoders: Sequence[Encoder], dtype: type[Any]) -> Iterator[npt.NDArray[Any]]:
+        """Codes of all rows, one line each, at most CHUNK at a time."""
+        for codes, _ in self._codes(list(encoders)):
+            yield np.stack([codes[encoder].astype(dtype) for encoder in encoders], axis=1)
+
+    def _rows_at(
+        self, columns: list[str], wanted: npt.NDArray[np.int64]
+    ) -> tuple[pl.DataFrame | None, npt.NDArray[np.bool_]]:
+        """A row for each wanted place, and whether it is that row: any other one stands in for places beyond
+        the last; None where there is no row at all.
+        """
+        import polars as pl
+
+        few = wanted.size <= _FEW_PLACES
+        at, seen = np.zeros(wanted.size, np.int64), np.zeros(wanted.size, bool)
+        picked: list[pl.DataFrame] = []
+        start = held = 0
+        for block in self._blocks(columns):
+            here = (wanted >= start) & (wanted < start + block.height)
+            # As many rows are taken from every block; those that nobody asked for are thrown away.
+            taken = np.where(here, wanted - start, 0) if few else wanted[here] - start
+            at = np.where(here, held + (np.arange(wanted.size) if few else np.cumsum(here) - 1), at)
+            seen |= here
+            picked.append(block[taken])
+            held += taken.size
+            start += block.height
+        return (pl.concat(picked)[at] if held else None), seen
 
     def _batches(self, cliques: Sequence[Clique]) -> Iterator[list[Clique]]:
         batch: list[Clique] = []
@@ -199,6 +270,21 @@ class BlockCounter:
                 yield block
         if self._limiter is not None and start != self._limiter.rows:
             raise InputError(f"{self._source.label} changed while it was being read")
+
+
+def _merged(
+    lines: Counts, counts: Counts, fresh: Sequence[Counts], encoders: Sequence[Encoder]
+) -> tuple[Counts, Counts]:
+    """Different lines and their counts, with those of more rows added."""
+    every = np.concatenate([lines, *fresh])
+    weights = np.concatenate([counts, *(np.ones(part.shape[0], np.int64) for part in fresh)])
+    sizes = tuple(encoder.size for encoder in encoders)
+    small = math.prod(sizes) < 1 << 62
+    keys = np.ravel_multi_index(tuple(every.T), sizes) if small else every
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True, axis=0)
+    found = np.zeros(first.size, np.int64)
+    np.add.at(found, group.reshape(-1), weights)
+    return every[first], found
 
 
 class _Recorder:

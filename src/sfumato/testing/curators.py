@@ -15,6 +15,7 @@ from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.mechanisms.base import Answer, Mechanism
 from sfumato.privacy.mechanisms.measurement import Measurement
+from sfumato.privacy.mechanisms.noisy_entropies import NoisyEntropies
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
@@ -94,6 +95,8 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
             return (mechanism.sigma,)
         case NoisyErrors() | VectorSum():
             return (mechanism.noise.sigma,)
+        case NoisyEntropies():
+            return (mechanism.sigma,)
     return ()
 
 
@@ -119,7 +122,7 @@ class FakeCurator(Recorder):
         match mechanism:
             case Measurement():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors() | VectorSum():
+            case Total() | NoisyErrors() | NoisyEntropies() | VectorSum():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))

@@ -7,28 +7,36 @@ exact answers no further apart than what was charged for them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from sfumato.models.model import Model
 from sfumato.models.training import Job, prepare, train
 from sfumato.privacy.cost import Price
-from sfumato.privacy.ledger import total
+from sfumato.privacy.ledger import seen, total
 from sfumato.privacy.mechanisms.base import Mechanism
+from sfumato.privacy.mechanisms.draws import AT_ONCE, Draws
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.plausible_release import PassingMass, PlausibleRelease
+from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
+from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.training import DpSgd
 from sfumato.privacy.per_example import NORM_AT_MOST
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
+from sfumato.privacy.secure_random import random_bytes
 from sfumato.privacy.statement import epsilon_of
 from sfumato.privacy.unit import PrivacyUnit, Relation
+from sfumato.sampling.tally import Tally
+from sfumato.testing.coupling import parts_by_content
 from sfumato.testing.curators import (
     FakeCurator,
     Heard,
@@ -48,6 +56,8 @@ class Recording:
     job: Job
     model: Model
     heard: tuple[Heard, ...]
+    chance: bytes
+    """What decided which part of the rows each row falls into."""
 
 
 @frozen(kw_only=True)
@@ -74,8 +84,10 @@ def record(table: Any, *, epsilon: float = 1.0, method: str = "mst", **options: 
     """Fit `table` (options as of `sfumato.fit`) and keep all that was read; checks the charges."""
     job = _prepared(table, epsilon=epsilon, method=method, **options)
     curator = Recorder.over(job.table.curator(unit=job.unit, budget=job.budget))
-    model = train(job, curator=curator)
-    recording = Recording(job=job, model=model, heard=tuple(curator.heard))
+    chance = random_bytes(16)
+    with parts_by_content(chance):
+        model = train(job, curator=curator)
+    recording = Recording(job=job, model=model, heard=tuple(curator.heard), chance=chance)
     check_charges(recording, curator)
     return recording
 
@@ -83,8 +95,14 @@ def record(table: Any, *, epsilon: float = 1.0, method: str = "mst", **options: 
 def replay(recording: Recording, neighbour: Any, *, relation: Relation, **options: Any) -> Replay:
     """Fit `neighbour` on the recorded answers; AssertionError if anything but the exact answers differs.
 
-    `options` are those of the recording.
+    `options` are those of the recording. A run that was made for the other relation, and charges what is
+    infinite under this one, promises nothing here: then nothing is replayed.
     """
+    if (
+        relation != recording.job.unit.neighbours
+        and total(recording.model.ledger, relation).shape == "revealed"
+    ):
+        return Replay(recording=recording, relation=relation, steps=())
     try:
         job = _prepared(neighbour, **options)
         first = recording.job
@@ -92,7 +110,8 @@ def replay(recording: Recording, neighbour: Any, *, relation: Relation, **option
             first.stored, first.schema, first.unit, first.budget, first.recipe, first.decimal,
         ), "the public facts depend on the rows"  # fmt: skip
         player = Player.of(job.table.curator(unit=job.unit, budget=job.budget), recording.heard)
-        model = train(job, curator=player)
+        with parts_by_content(recording.chance):
+            model = train(job, curator=player)
     except AssertionError:
         raise
     except Exception as error:
@@ -151,14 +170,20 @@ def check_charges(recording: Recording, curator: Recorder) -> None:
         assert read.entry is entry, f"read {number} came before its charge"
         assert entry.mechanism == read.mechanism.name, f"charge {number} is for another mechanism"
         assert entry.parameters == read.mechanism.describe(), f"charge {number} states other parameters"
-        assert entry.cost == read.mechanism.cost(job.unit), f"charge {number} has another price"
+        assert evolve(entry.cost, part="") == read.mechanism.cost(job.unit), (
+            f"charge {number} has another price"
+        )
     held = curator.filter
     price = total(ledger, held.relation)
     if price.shape != "revealed":
-        spent = sum(held.price(entry.cost.under(held.relation)) for entry in ledger)
-        assert _close(spent, held.spent), "the filter has not counted every charge"
+        for name in ["", *held.parts]:
+            part = held.parts.get(name)
+            counted = held.spent if part is None else held.spent + part.spent
+            spent = sum(held.price(entry.cost.under(held.relation)) for entry in seen(ledger, name))
+            assert _close(spent, counted), "the filter has not counted every charge"
+            limit = held.limit if part is None else part.limit
+            assert spent <= limit * SLACK, "more was spent than the budget holds"
         assert _close(price.delta, held.delta_spent), "the filter has not counted every delta"
-        assert spent <= held.limit * SLACK, "more was spent than the budget holds"
         epsilon = epsilon_of(ledger, delta=job.budget.delta, relation=held.relation, pld=False)
         assert epsilon <= job.budget.epsilon * SLACK, "epsilon exceeds the budget"
 
@@ -234,7 +259,65 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
             return _score_fault(step, step.mechanism.rate, each, unit.score(relation))
         case Quantile():
             return _score_fault(step, step.mechanism.rate, step.price.epsilon)
+        case PassingMass() | PlausibleRelease():
+            return _seed_fault(step, relation)
+        case SeedHistogram():
+            return _histogram_fault(step, step.mechanism, unit, relation)
+        case Draws():
+            return draws_fault(step, step.mechanism, unit, relation)
+        case PublicRows():
+            told = step.price.shape != "revealed" and int(step.exact[0]) != int(step.other[0])
+            return "a number of rows that is charged as public differs" if told else ""
     return "" if step.exact is None and step.other is None else "no bound is known for its distance"
+
+
+def draws_fault(step: Step, mechanism: Draws, unit: PrivacyUnit, relation: Relation) -> str:
+    """Counts of combinations differ by no more than a unit's rows, and where one draw has a law on counts, no
+    probability by more than its price: exactly, for the two tables at hand.
+    """
+    if step.price.shape == "revealed":
+        return ""
+    one, other = (_by_cell(read) for read in (step.exact, step.other))
+    cells = one.keys() | other.keys()
+    moved = sum(abs(one.get(cell, 0) - other.get(cell, 0)) for cell in cells)
+    if moved > unit.score(relation):
+        return f"counts of combinations differ by {moved} rows"
+    if mechanism.rows is not None and step.exact.rows != step.other.rows:
+        return "the number of rows is charged as public and differs"
+    if mechanism.sampler in AT_ONCE:
+        return ""
+    (first, total), (second, other_total) = (_weighed(mechanism, counts) for counts in (one, other))
+    worst = 0.0
+    for cell in [*cells, None] if len(cells) < mechanism.symbols else cells:
+        a, b = (
+            weights[counts.get(cell, 0)]
+            for weights, counts in ((first, one), (second, other))
+        )  # fmt: skip
+        if (a == 0) != (b == 0):
+            return "a record can be drawn from one table alone"
+        if a:
+            worst = max(worst, abs(math.log(Fraction(a * other_total, b * total))))
+    held = f"a draw tells tables apart by {worst:.6g}, charged {step.price.each:.6g}"
+    return "" if worst <= step.price.each * SLACK else held
+
+
+def _by_cell(read: Any) -> dict[Any, int]:
+    """Counts of combinations; what lies outside an alphabet is taken for the first symbol."""
+    found: dict[Any, int] = {}
+    for line, count in zip(*read.all_cells(), strict=True):
+        cell = tuple(max(1, int(code)) for code in line)
+        found[cell] = found.get(cell, 0) + int(count)
+    return found
+
+
+def _weighed(mechanism: Draws, counts: dict[Any, int]) -> tuple[dict[int, int], int]:
+    """Weights by count, and their sum over the alphabet."""
+    empty = mechanism.symbols - len(counts)
+    values = sorted({*counts.values(), *([0] if empty else [])})
+    sizes = [list(counts.values()).count(value) + (empty if value == 0 else 0) for value in values]
+    weights = mechanism.law().weights(Tally(values=tuple(values), sizes=tuple(sizes)))
+    total = sum(weight * size for weight, size in zip(weights, sizes, strict=True))
+    return dict(zip(values, weights, strict=True)), total
 
 
 def _table_fault(step: Step, scales: Sequence[Fraction], unit: PrivacyUnit, relation: Relation) -> str:
@@ -295,6 +378,39 @@ def _score_fault(step: Step, rate: Fraction, epsilon: float, furthest: int | Non
     if 2 * float(rate) * float(most) > epsilon * SLACK:
         return f"a score moves by {2 * float(rate) * float(most):.6g} / (2 rate), charged for {epsilon:.6g}"
     return "a score moves further than the unit allows" if furthest is not None and most > furthest else ""
+
+
+def _seed_fault(step: Step, relation: Relation) -> str:
+    """Seeds differ in one record, added or exchanged."""
+    sides = [dict(zip(*_counted(each), strict=True)) for each in (step.exact, step.other)]
+    moved = [sides[0].get(row, 0) - sides[1].get(row, 0) for row in sides[0].keys() | sides[1].keys()]
+    changed = sum(abs(change) for change in moved)
+    return "" if changed <= (1 if relation == "add-remove" else 2) else f"{changed} seeds differ"
+
+
+def _counted(records: Any) -> tuple[list[bytes], list[int]]:
+    rows, counts = np.unique(np.asarray(records, dtype=np.int64), axis=0, return_counts=True)
+    return [row.tobytes() for row in rows], counts.tolist()
+
+
+def _histogram_fault(step: Step, mechanism: SeedHistogram, unit: PrivacyUnit, relation: Relation) -> str:
+    """As for texts: combinations of both tables are a Gaussian query, the others stay hidden but for
+    delta.
+    """
+    one, other = (
+        {row.tobytes(): int(count) for row, count in zip(*each, strict=True)}
+        for each in (step.exact, step.other)
+    )
+    shared = one.keys() & other.keys()
+    squared = sum((one[row] - other[row]) ** 2 for row in shared)
+    alone = [n for side in (one, other) for row, n in side.items() if row not in shared]
+    if len(alone) > unit.score(relation) or any(n > unit.at_most for n in alone):
+        return "more combinations differ than the unit allows"
+    shown = sum(float(RoundedGaussian(mechanism.sigma).ideal_tail(mechanism.threshold - n)) for n in alone)
+    paid = step.price.mu2 * float(mechanism.sigma) ** 2
+    if squared > paid * SLACK:
+        return f"squared distance {squared}, charged for {paid:.6g}"
+    return "" if shown <= step.price.delta * SLACK else f"delta {shown:.3g}, charged {step.price.delta:.3g}"
 
 
 def _partition_fault(step: Step, mechanism: PartitionSelection, unit: PrivacyUnit, relation: Relation) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
-from sfumato.domain.encoder import Encoder
+from sfumato.domain.encoder import Codes, Encoder
 from sfumato.privacy.cost import Cost
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -18,7 +18,7 @@ Clique = tuple[Encoder, ...]
 
 
 class Rows(Protocol):
-    """Private rows, as seen by mechanisms: they can be counted, and trained on."""
+    """Private rows, as seen by mechanisms: they can be counted, sampled and trained on."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
         """Exact counts over the product of each clique's codes."""
@@ -32,8 +32,14 @@ class Rows(Protocol):
         """Exact counts of the texts of each column."""
         ...
 
-    def codes(self, encoders: Sequence[Encoder]) -> npt.NDArray[Any]:
-        """The codes of every row, rows x encoders."""
+    def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
+        """Codes of the rows at some places, one line each; 0 at places beyond the last row. None: all rows,
+        in their order.
+        """
+        ...
+
+    def cells(self, encoders: Sequence[Encoder]) -> tuple[Counts, Counts]:
+        """Combinations of codes that occur, one line each in rising order, and how often."""
         ...
 
     def memo(self, key: str, compute: Callable[[], Counts]) -> Counts:

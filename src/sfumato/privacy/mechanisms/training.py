@@ -106,7 +106,7 @@ class DpSgd:
         return facts
 
     def exact(self, rows: Rows) -> Trainer:
-        return Trainer(rows.codes(self.encoders), self.program, self.plan, padded=self.padded)
+        return Trainer(rows.records(self.encoders), self.program, self.plan, padded=self.padded)
 
     def noisy(self, exact: Trainer) -> Answer:
         curve = renyi(schedule_of(self._numbers(), 1, "add-remove"), PROGRESS_ORDERS)

@@ -66,7 +66,7 @@ class VectorSum:
         }
 
     def exact(self, rows: Rows) -> Counts:
-        codes = rows.codes(self.encoders)
+        codes = rows.records(self.encoders)
         total = np.zeros(self.size, np.int64)
         for start in range(0, codes.shape[0], BLOCK):
             total += self.units(codes[start : start + BLOCK]).sum(0)

@@ -1,0 +1,298 @@
+"""From tables of any kind to a `Pair`: read, decide what each column is, bring all sides to common codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+
+from sfumato.domain.kinds import Bool, Categorical, Date, Datetime, Duration, Float, Id, Int, Text
+from sfumato.domain.measured import Measured
+from sfumato.domain.reading import as_text, is_textual, to_floats
+from sfumato.evaluation.bins import bin_labels, edges_of, raw_codes
+from sfumato.evaluation.inference import Sort, filled, sort_of
+from sfumato.evaluation.pair import Cells, Pair, PairedColumn, Side
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from sfumato.domain.column import Column
+    from sfumato.schema import Schema
+    from sfumato.tables.dialect import CsvDialect
+
+_MICROS = 1e6
+
+MOST = 2_000
+STRANGE = 100
+"""Labels of a column that have codes of their own: of the real rows, and of the others."""
+
+LARGEST = 1e100
+"""Numbers from here on count as infinite: their squares would not fit a float."""
+
+
+@frozen(eq=False)
+class _Raw:
+    """Cells of one side before codes are common.
+
+    atoms: place of the special code, -1 for none. codes: places in labels, -1 for missing.
+    """
+
+    missing: np.ndarray
+    unreadable: int = 0
+    values: np.ndarray | None = None
+    atoms: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    labels: tuple[str, ...] = ()
+
+
+def pair_tables(
+    real: Any,
+    synthetic: Any,
+    *,
+    holdout: Any = None,
+    schema: Schema | None = None,
+    dialect: CsvDialect | None = None,
+) -> Pair:
+    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none.
+
+    Raises InputError for what is not a table. Columns that differ between the tables are no error: the pair
+    says which are compared.
+    """
+    frame = _read(real, "the real table", dialect)
+    sorts = {name: _sort(frame[name], schema) for name in frame.columns}
+    rows: dict[str, int] = {"real": frame.height}
+    raws: dict[str, dict[str, _Raw]] = {"real": _raw_columns(frame, sorts)}
+    ignored = {name: sort.reason for name, sort in sorts.items() if sort.what == "ignored"}
+    names, notes = list(frame.columns), []
+    del frame
+    frame = _read(synthetic, "the synthetic table", dialect)
+    absent = tuple(name for name in names if name not in frame.columns)
+    extra = tuple(name for name in frame.columns if name not in names)
+    rows["synthetic"] = frame.height
+    raws["synthetic"] = _raw_columns(frame, sorts)
+    if holdout is not None:
+        frame = _read(holdout, "the hold-out table", dialect)
+        lacking = [name for name in names if name not in absent and name not in frame.columns]
+        if lacking:
+            notes.append(f"the hold-out table is not used: it lacks {len(lacking)} of the columns")
+        else:
+            rows["holdout"] = frame.height
+            raws["holdout"] = _raw_columns(frame, sorts)
+    columns = []
+    for name in names:
+        if name in absent or sorts[name].what == "ignored":
+            continue
+        sides = {side: raws[side].pop(name) for side in rows}
+        columns.append(_column(name, sorts[name], sides, schema))
+    return Pair(
+        columns=tuple(columns), real_rows=rows["real"], synthetic_rows=rows["synthetic"],
+        holdout_rows=rows.get("holdout"), absent=absent, extra=extra,
+        ignored={name: reason for name, reason in ignored.items() if name not in absent},
+        notes=tuple(notes), schema=schema,
+    )  # fmt: skip
+
+
+def _read(table: Any, label: str, dialect: CsvDialect | None) -> pl.DataFrame:
+    import polars as pl
+
+    from sfumato.tables.source import open_source
+
+    source = open_source(table, dialect=dialect, label=label, allow_empty=True)
+    blocks = list(source.blocks())
+    if blocks:
+        return pl.concat(blocks)
+    return pl.DataFrame(schema={column.name: column.dtype for column in source.columns})
+
+
+def _sort(series: pl.Series, schema: Schema | None) -> Sort:
+    if schema is None or series.name not in schema:
+        return sort_of(series)
+    facts = schema[series.name]
+    if isinstance(facts, Id | Text):
+        return Sort("ignored", facts, "the schema declares it a key or free text")
+    return Sort("number" if isinstance(facts, Measured) else "labels", facts)
+
+
+def _raw_columns(frame: pl.DataFrame, sorts: Mapping[str, Sort]) -> dict[str, _Raw]:
+    names = [name for name in sorts if name in frame.columns and sorts[name].what != "ignored"]
+    return {name: _raw(frame[name], sorts[name]) for name in names}
+
+
+def _raw(series: pl.Series, sort: Sort) -> _Raw:
+    full = filled(series)
+    if sort.what == "number":
+        return _raw_number(series, sort.reader, full)
+    if isinstance(sort.reader, Bool | Categorical):
+        return _declared_labels(series, sort.reader, full)
+    return _labels(series, full, numeric=sort.what == "numeric labels")
+
+
+def _raw_number(series: pl.Series, reader: Column | None, full: np.ndarray) -> _Raw:
+    if not isinstance(reader, Measured):
+        numbers, known = to_floats(series)
+        values, atoms = np.where(known, numbers, np.nan), None
+    elif not reader.accepts(series.dtype):
+        return _Raw(np.ones(len(series), dtype=bool), int(full.sum()), np.full(len(series), np.nan))
+    else:
+        units, places = reader.parse(series)
+        values = np.where(places == -1, units / units_scale(reader), np.nan)
+        atoms = np.where(places > 0, places - 1, -1) if reader.special_codes else None
+        known = places != 0
+    return _Raw(~known, int((full & ~known).sum()), values, atoms)
+
+
+def units_scale(reader: Measured) -> float:
+    """Units a unit of display: seconds for times, the number itself for numbers, days for dates."""
+    if isinstance(reader, Float):
+        return 10.0**reader.places
+    return _MICROS if isinstance(reader, Datetime | Duration) else 1.0
+
+
+def _declared_labels(series: pl.Series, facts: Bool | Categorical, full: np.ndarray) -> _Raw:
+    known = facts.values if isinstance(facts, Bool) else facts.values or facts.public_values
+    if not facts.accepts(series.dtype):
+        return _Raw(np.ones(len(series), dtype=bool), int(full.sum()), codes=np.full(len(series), -1))
+    codes = np.where(full, facts.match(series, known), -1)
+    stray = codes == -2
+    if not stray.any():
+        return _Raw(~full, codes=codes, labels=known)
+    others = _labels(series, full & stray, numeric=False)
+    assert others.codes is not None
+    codes = np.where(stray, len(known) + others.codes, codes)
+    return _Raw(~full, codes=codes, labels=(*known, *others.labels))
+
+
+def _labels(series: pl.Series, full: np.ndarray, *, numeric: bool) -> _Raw:
+    """Labels as texts; numbers among them spelled alike, so that 1, 1.0 and "1" are one label."""
+    import polars as pl
+
+    texts = as_text(series)
+    if numeric:
+        numbers, known = to_floats(series)
+        spelled = {number: f"{number:.15g}" for number in np.unique(numbers[known])}
+        alike = pl.Series(numbers).replace_strict(spelled, default=None, return_dtype=pl.String)
+        texts = alike.zip_with(pl.Series(known), texts)
+    if not full.all():
+        texts = texts.zip_with(pl.Series(full), pl.Series([None], dtype=pl.String))
+    if is_textual(series):
+        few = texts.unique().head(4).drop_nulls().to_list()
+        if {text.lower() for text in few} <= {"true", "false"}:
+            texts = texts.str.to_lowercase()
+    labels = texts.drop_nulls().unique().sort().to_list()
+    if not labels:
+        return _Raw(~full, codes=np.full(len(series), -1))
+    codes = texts.cast(pl.Enum(labels)).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
+    return _Raw(~full, codes=codes, labels=tuple(labels))
+
+
+def _column(name: str, sort: Sort, sides: Mapping[Any, _Raw], schema: Schema | None) -> PairedColumn:
+    declared = sort.reader if schema is not None and name in schema else None
+    if sort.what == "number":
+        return _number_column(name, sort.reader, sides, declared)
+    return _label_column(name, sides, declared)
+
+
+def _label_column(name: str, sides: Mapping[Side, _Raw], declared: Column | None) -> PairedColumn:
+    labels, place = _common_labels(sides, declared)
+    cells: dict[Side, Cells] = {}
+    for side, raw in sides.items():
+        assert raw.codes is not None
+        table = np.array([*(place[label] for label in raw.labels), len(labels)], dtype=np.int32)
+        cells[side] = Cells(table[raw.codes], unreadable=raw.unreadable)
+    return PairedColumn(name, "category", labels, cells, facts=declared)
+
+
+def _common_labels(
+    sides: Mapping[Side, _Raw], declared: Column | None
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """The labels of all codes, and the code of each label of a side: declared ones, then real ones, then
+    strange ones.
+
+    The `MOST` commonest real labels have codes of their own, the others share one; so do strange ones when
+    there are more than `STRANGE`. That bounds the size of every table of counts.
+    """
+    first: tuple[str, ...] = ()
+    if isinstance(declared, Bool | Categorical):
+        first = declared.values or ()
+    real = sides["real"]
+    assert real.codes is not None
+    counts = np.bincount(real.codes[real.codes >= 0], minlength=len(real.labels))
+    seen = {label: int(count) for label, count in zip(real.labels, counts, strict=True) if count}
+    common = sorted(seen, key=lambda label: -seen[label])[:MOST]
+    kept = [*first, *sorted(set(common) - set(first), key=_order)]
+    place = {label: code for code, label in enumerate(kept)}
+    strange = {label for raw in sides.values() for label in raw.labels} - set(seen) - set(place)
+    for rest, limit, words in (
+        (set(seen) - set(place), 0, "rarer values"),
+        (strange, STRANGE, "values that the real table does not have"),
+    ):
+        if len(rest) > limit:
+            place |= dict.fromkeys(rest, len(kept))
+            kept.append(f"({len(rest)} {words})")
+        else:
+            place |= {label: len(kept) + number for number, label in enumerate(sorted(rest, key=_order))}
+            kept += sorted(rest, key=_order)
+    return tuple(kept), place
+
+
+def _order(label: str) -> tuple[int, float, str]:
+    try:
+        number = float(label)
+    except ValueError:
+        return 1, 0.0, label
+    return (0, number, label) if number == number else (1, 0.0, label)
+
+
+def _number_column(
+    name: str, reader: Column | None, sides: Mapping[Side, _Raw], declared: Column | None
+) -> PairedColumn:
+    spell = _speller(reader)
+    real = _values(sides["real"])
+    edges = edges_of(real[np.abs(real) < LARGEST])
+    codes = {side: raw_codes(_values(raw), edges) for side, raw in sides.items()}
+    valued = {side: ~raw.missing & ~np.isnan(_values(raw)) for side, raw in sides.items()}
+    used = np.unique(np.concatenate([codes[side][valued[side]] for side in sides]))
+    labels = bin_labels(edges, used.tolist(), spell)
+    specials = tuple(reader.special_codes) if isinstance(reader, Measured) else ()
+    table = np.zeros(len(edges) + 1, dtype=np.int32)
+    table[used] = np.arange(used.size)
+    missing, cells = len(labels) + len(specials), {}
+    for side, raw in sides.items():
+        found = np.where(valued[side], table[codes[side]], np.int32(missing))
+        if raw.atoms is not None:
+            found = np.where(raw.atoms >= 0, len(labels) + raw.atoms, found).astype(np.int32)
+        values = _values(raw)
+        finite = np.abs(values) < LARGEST  # False for NaN
+        cells[side] = Cells(
+            found, values if finite.all() else np.where(finite, values, np.nan), unreadable=raw.unreadable
+        )
+    finite = real[np.abs(real) < LARGEST]
+    integral = bool((finite == np.rint(finite)).all())
+    return PairedColumn(
+        name, "number", (*labels, *(f"code {code}" for code in specials)), cells,
+        bins=len(labels), integral=integral, facts=declared, spell=spell,
+    )  # fmt: skip
+
+
+def _values(raw: _Raw) -> np.ndarray:
+    assert raw.values is not None
+    return raw.values
+
+
+def _speller(reader: Column | None) -> Callable[[float], str]:
+    if not isinstance(reader, Date | Datetime | Duration | Int | Float):
+        return "{:.6g}".format
+    if isinstance(reader, Int | Float):
+        return "{:.10g}".format
+    scale = units_scale(reader)
+
+    def spell(value: float) -> str:
+        low, high = reader.unit_limits
+        unit = int(min(max(round(value * scale), low), high))
+        return reader.write(np.array([unit], dtype=np.int64))[0]
+
+    return spell
