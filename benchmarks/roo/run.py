@@ -235,7 +235,7 @@ def timed() -> bool:
         axis = symbols_of(read_schema({"columns": {"x": {"type": "int", "min": 1, "max": k}}})["x"])
         assert axis is not None
         for name in names:
-            budget = Budget(epsilon=50.0, delta=1e-20, accountant="basic")
+            budget = Budget(epsilon=50.0, delta=1e-20, accountant="pure")
             held = PrivateTable.open({"x": column}).curator(
                 unit=PrivacyUnit(neighbours="replace"), budget=budget
             )

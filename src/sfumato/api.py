@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import GuaranteeError, UsageError
+from sfumato.errors import GuaranteeError, ModelFormatError, UsageError
 from sfumato.scalars import plain, plain_options
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class PrivacyWarning(UserWarning):
 def fit(
     table: Any,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float | None = None,
     method: str = DEFAULT_METHOD,
     schema: Schema | str | Path | Mapping[str, Any] | None = None,
@@ -62,14 +62,15 @@ def fit(
 
     `table`: a path (CSV, TSV, Parquet), a pandas or polars frame, an Arrow table, or a dict of arrays.
     `epsilon`, `delta`: the guarantee; delta defaults to 1e-9, or to 1/(100 N) when the schema states
-    `rows_at_most` N. `schema`: public facts (path, dict or Schema); what it leaves open is bought from
-    the same budget. `unit`: (column, k) makes a person with at most k rows the unit of privacy instead
-    of a row. `neighbours`: "add-remove" (default) or "replace". `options`: of the method. `rows`: how
-    many rows will be asked for, if known, so that identifier columns can be checked before anything is
-    charged. `dialect`: how to read text files. `ledger` and `dataset`: a persistent ledger file and the
-    name of the data set in it; the whole of (epsilon, delta) is charged there before the run, less a drafted
-    schema that was charged there already. `allow_empty`: accept a table without rows. `progress` is told
-    what is asked. `insecure_noise_seed` makes the noise repeatable for tests; such a model guarantees
+    `rows_at_most` N, and is 0 for a method with a pure guarantee where nothing needs it. epsilon is left out
+    for methods without a guarantee only. `schema`: public facts (path, dict or Schema); what it leaves open
+    is bought from the same budget. `unit`: (column, k) makes a person with at most k rows the unit of
+    privacy instead of a row. `neighbours`: "add-remove" (default) or "replace". `options`: of the method.
+    `rows`: how many rows will be asked for, if known, so that identifier columns can be checked before
+    anything is charged. `dialect`: how to read text files. `ledger` and `dataset`: a persistent ledger file
+    and the name of the data set in it; the whole of (epsilon, delta) is charged there before the run, less a
+    drafted schema that was charged there already. `allow_empty`: accept a table without rows. `progress` is
+    told what is asked. `insecure_noise_seed` makes the noise repeatable for tests; such a model guarantees
     nothing and says so.
 
     Raises SfumatoError before the first charge for anything wrong with options, schema or input.
@@ -114,7 +115,12 @@ def fit_job(
 
 
 def generate(
-    table: Any, *, epsilon: float, rows: int | None = None, seed: int | None = None, **options: Any
+    table: Any,
+    *,
+    epsilon: float | None = None,
+    rows: int | None = None,
+    seed: int | None = None,
+    **options: Any,
 ) -> Any:
     """Synthetic rows in the caller's own kind of table: `fit(table, …).sample(rows)`.
 
@@ -286,10 +292,13 @@ def assert_dp(
 ) -> Verification:
     """Verify `model`, and that its epsilon is at most `epsilon`·(1 + `tolerance`) and its delta at most
     `delta`; raises GuaranteeError.
+
+    A whole model file that contradicts itself was altered: that is a GuaranteeError here, and not the
+    ModelFormatError of `load`.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be a number of at least 0, not {tolerance}")
-    found = verify(model)
+    found = verify(load_to_check(model) if isinstance(model, str | Path) else model)
     if epsilon is not None and not found.epsilon <= epsilon * (1 + tolerance):
         raise GuaranteeError(
             f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not epsilon = {epsilon:.6g}"
@@ -299,6 +308,20 @@ def assert_dp(
             f"the model is ({found.epsilon:.6g}, {found.delta:.3g})-DP, not delta = {delta:.3g}"
         )
     return found
+
+
+def load_to_check(path: str | Path) -> Model:
+    """`load` for a check: a whole model file that contradicts itself was altered, which is a GuaranteeError;
+    one that is cut short or is none at all remains a ModelFormatError.
+    """
+    from sfumato.models.file import is_whole
+
+    try:
+        return load(path)
+    except ModelFormatError as error:
+        if not is_whole(path):
+            raise
+        raise GuaranteeError(f"nothing is proven: {error.message}") from None
 
 
 def methods() -> dict[str, str]:

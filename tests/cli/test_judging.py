@@ -40,6 +40,21 @@ def test_evaluate_writes_a_page_and_prints_every_measure(desk):
     page.unlink()
 
 
+def test_both_tables_can_be_named_by_options(desk):
+    words = ("--family", "marginals", "--json")
+    expected = sfumato("evaluate", desk / "real.csv", desk / "others.csv", *words)
+    for real, synthetic in (("-r", "-s"), ("--real", "--synthetic")):
+        ran = sfumato("evaluate", synthetic, desk / "others.csv", real, desk / "real.csv", *words)
+        assert ran.code == 0, ran.err
+        assert _measured(ran) == _measured(expected)
+    mixed = sfumato("evaluate", desk / "real.csv", "-s", desk / "others.csv", *words)
+    assert _measured(mixed) == _measured(expected)
+
+
+def _measured(ran):
+    return [(found["name"], found.get("value")) for found in ran.json()["outcomes"]]
+
+
 def test_evaluate_for_machines(desk):
     words = ("--holdout", desk / "holdout.csv", "--family", "marginals", "--json")
     ran = sfumato("evaluate", desk / "real.csv", desk / "others.csv", *words)
@@ -99,6 +114,8 @@ def test_a_page_stays_away_from_a_release(desk, table, schema, tmp_path):
         (("attack", "REAL", "OTHERS", "--holdout", "REAL", "--targets", "1"), "at least 20"),
         (("attack", "REAL", "OTHERS", "--holdout", "REAL", "--shadows", "8"), "a method and its epsilon"),
         (("evaluate", "REAL"), "SYNTHETIC"),
+        (("evaluate", "REAL", "OTHERS", "-r", "REAL"), "given twice"),
+        (("evaluate", "-s", "OTHERS"), "--real"),
         (("evaluate", "REAL", "OTHERS", "-o", "page.txt"), ".html"),
         (("evaluate", "REAL", "OTHERS", "-o", "REAL"), "the same file"),
         (("evaluate", "REAL", "OTHERS", "--target", "pya"), "pya"),

@@ -46,7 +46,7 @@ def ledger(*costs: tuple[str, Cost], limit: Limit | None = None) -> Ledger:
     return found
 
 
-@pytest.mark.parametrize("accountant", ["gdp", "zcdp", "basic"])
+@pytest.mark.parametrize("accountant", ["gdp", "zcdp", "pure"])
 def test_every_accountant_charges_a_training_or_refuses_it(accountant):
     held = curator(accountant)
     columns = [symbols_of(FACTS[name]) for name in ("a", "b")]
@@ -54,8 +54,8 @@ def test_every_accountant_charges_a_training_or_refuses_it(accountant):
         "encoders": columns, "total": 60, "batch": 6.0, "steps": 4, "clip": 1.0, "spend": held.left,
         "share": 1.0, "purpose": "network",
     }  # fmt: skip
-    if accountant == "basic":
-        with pytest.raises(UsageError, match="basic accountant"):
+    if accountant == "pure":
+        with pytest.raises(UsageError, match="pure accountant"):
             held.train(program(), **asked)
         with pytest.raises(Overdraft, match="no finite price"):
             held.release(TRAINING, purpose="network")
@@ -68,7 +68,7 @@ def test_every_accountant_charges_a_training_or_refuses_it(accountant):
     held.train(program(), **asked)
     (entry,) = held.ledger
     assert 0.9 * held.filter.limit < held.filter.spent <= held.filter.limit * (1 + 1e-9)
-    assert entry.cost.add_remove.shape == "subsampled" and math.isinf(entry.cost.add_remove.basic)
+    assert entry.cost.add_remove.shape == "subsampled" and math.isinf(entry.cost.add_remove.own)
     found = bounds(held.ledger, delta=DELTA, relation="add-remove")
     assert found.keys() == {"gdp", "zcdp", "rdp", "pld"} and found[accountant] <= 1.0
 
@@ -96,7 +96,7 @@ def test_draws_beside_a_training_are_taken_as_gaussians():
     )  # fmt: skip
     schedule = schedule_of(TRAINING.describe(), 1, "add-remove")
     assert found["pld"] == pytest.approx(epsilon([schedule], DELTA, mu=math.sqrt(price.mu2)), rel=1e-9)
-    assert "basic" not in found
+    assert "pure" not in found
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])

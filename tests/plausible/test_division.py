@@ -13,6 +13,7 @@ from sfumato.errors import Overdraft
 from sfumato.privacy import gdp
 from sfumato.privacy.division import amplified, before_sampling, mixture_epsilon, part_epsilons
 from sfumato.privacy.filter import Budget
+from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import bounds, statement_of
@@ -134,8 +135,8 @@ def test_weights_divide_e_to_the_epsilon(accountant):
 
 
 def test_epsilons_that_are_added_up_are_divided_alike():
-    """Single draws under the basic filter: the whole is the mixture of what the parts may see."""
-    held, shares = curator(accountant="basic"), {"x": 0.2, "y": 0.3}
+    """Single draws under the pure filter: the whole is the mixture of what the parts may see."""
+    held, shares = curator(accountant="pure"), {"x": 0.2, "y": 0.3}
     axes = (CodeSymbols(codec()),)
     held.divide(shares, weights={"x": 0.5, "y": 0.5})
     seen = {}
@@ -148,12 +149,31 @@ def test_epsilons_that_are_added_up_are_divided_alike():
                 held.draw(Draws(axes=axes, sampler="roo", epsilon=0.01), purpose="more")
     assert mixture_epsilon([(shares[n], e) for n, e in seen.items()]) == pytest.approx(1.0)
     found = {r: bounds(held.ledger, delta=1e-6, relation=r, pld=False) for r in RELATIONS}
-    assert found["add-remove"]["basic"] == pytest.approx(1.0)
-    assert found["replace"]["basic"] == pytest.approx(max(seen.values()))
+    assert found["add-remove"]["pure"] == pytest.approx(1.0)
+    assert found["replace"]["pure"] == pytest.approx(max(seen.values()))
     held.ledger.adaptive = True
-    assert bounds(held.ledger, delta=1e-6, relation="add-remove")["basic"] == pytest.approx(1.0)
-    assert bounds(held.ledger, delta=1e-5, relation="replace")["basic"] == pytest.approx(2.0)
-    assert bounds(held.ledger, delta=1e-6, relation="replace")["basic"] == math.inf
+    assert bounds(held.ledger, delta=1e-6, relation="add-remove")["pure"] == pytest.approx(1.0)
+    assert bounds(held.ledger, delta=1e-5, relation="replace")["pure"] == pytest.approx(2.0)
+    assert bounds(held.ledger, delta=1e-6, relation="replace")["pure"] == math.inf
+
+
+def test_exact_noise_on_parts_needs_no_delta():
+    """Delta is 0, before and after a file; a replacement is twice the dearest part, since every price is."""
+    held, a = curator(delta=0.0, accountant="pure"), codec()
+    held.laplace([(a,)], spends=[0.25], purpose="all rows")
+    held.divide({"x": 0.2, "y": 0.3}, weights={"x": 0.5, "y": 0.5})
+    for name in ("x", "y"):
+        with held.on(name):
+            held.laplace([(a,)], spends=[held.left], purpose="part")
+            with pytest.raises(Overdraft):
+                held.measure([(a,)], spend=0.01, purpose="Gaussian")
+    dearest = max(limit for _, _, limit in held.ledger.limit.parts)
+    assert dearest > 1.4
+    for held.ledger.adaptive in (False, True):
+        for ledger in (held.ledger, Ledger.from_state(held.ledger.state())):
+            found = {r: bounds(ledger, delta=0.0, relation=r)["pure"] for r in RELATIONS}
+            assert 0.99 < found["add-remove"] <= 1 + 1e-9
+            assert found["replace"] == pytest.approx(2 * dearest, rel=0.01)
 
 
 def test_weights_are_not_used_where_they_would_not_hold():

@@ -60,7 +60,7 @@ class Unreadable:
         self.tried += 1
         raise OSError("the disk is gone")
 
-    value_counts = pair_tables = marginals
+    value_counts = pair_tables = product_sums = marginals
 
 
 class Counted:
@@ -68,6 +68,9 @@ class Counted:
 
     def marginals(self, cliques):
         return [np.full([encoder.size for encoder in clique], 7, dtype=np.int64) for clique in cliques]
+
+    def product_sums(self, encoders, scores):
+        return np.zeros(len(encoders) * (len(encoders) + 1) // 2, dtype=np.int64)
 
     def pair_tables(self, encoders):
         cells = sum(encoder.size for encoder in encoders)

@@ -91,11 +91,13 @@ def test_only_runs_that_protect_the_same_add_up(path):
         sf.draft_schema(FRAME, epsilon=0.1, ledger=path, dataset="1")
 
 
+@pytest.mark.filterwarnings("ignore:method 'independent'")
 @pytest.mark.parametrize("how", ["option", "block", "method"])
 def test_a_run_without_a_guarantee_is_infinite(path, how, monkeypatch, capsys):
     def run_void():
         if how == "method":
             monkeypatch.setattr("sfumato.synthesizers.independent.Independent.guarantee", "none")
+            monkeypatch.setattr("sfumato.models.training.epsilon_for", lambda recipe, epsilon: epsilon)
         with seeded_noise(1) if how == "block" else nullcontext():
             fitted(path, insecure_noise_seed=1 if how == "option" else None)
         monkeypatch.undo()

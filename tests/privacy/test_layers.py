@@ -119,7 +119,10 @@ def test_nothing_is_unpickled_or_evaluated():
 
 
 def test_rows_are_read_by_the_curator_only():
-    """Exact answers are computed in one line, counters are made in one file."""
+    """Exact answers are computed in one line, counters are made in one file.
+
+    `mechanisms/exact.py` hands that line on to the question that it wraps, at an infinite price.
+    """
     assert users("BlockCounter") == {"privacy/private_table.py"}
     calls = [
         file
@@ -128,7 +131,7 @@ def test_rows_are_read_by_the_curator_only():
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "exact"
     ]
-    assert calls == ["privacy/curator.py"]
+    assert calls == ["privacy/curator.py", "privacy/mechanisms/exact.py"]
     # What only tests may do, with exact answers in hand.
     assert {file for file in users("sfumato.testing") if not file.startswith("testing/")} == set()
 

@@ -51,7 +51,7 @@ def axes(*names):
 def curator(table=TABLE, *, neighbours="replace", epsilon=100.0, delta=0.0, unit=None):
     unit = unit or PrivacyUnit(neighbours=neighbours)
     return PrivateTable.open(table).curator(
-        unit=unit, budget=Budget(epsilon=epsilon, delta=delta, accountant="basic")
+        unit=unit, budget=Budget(epsilon=epsilon, delta=delta, accountant="pure")
     )
 
 
@@ -173,7 +173,7 @@ def test_what_lies_outside_counts_as_any_symbol(monkeypatch):
 def test_no_table_and_an_empty_one_give_a_uniform_record(monkeypatch):
     asked = Draws(axes=axes("sex"), sampler="roo", epsilon=0.7)
     empty = PrivateTable.open(TABLE.select("sex").clear(), allow_empty=True)
-    rows = empty.curator(unit=PrivacyUnit(), budget=Budget(epsilon=1.0, delta=0.0, accountant="basic"))
+    rows = empty.curator(unit=PrivacyUnit(), budget=Budget(epsilon=1.0, delta=0.0, accountant="pure"))
     tree = Tree()
     monkeypatch.setattr(mechanism, "random_below", tree.below)
     monkeypatch.setattr(mechanism, "coin", tree.coin)

@@ -22,6 +22,7 @@ from sfumato.cli import schema as _schema
 from sfumato.cli.assert_dp import assert_dp
 from sfumato.cli.attack import attack
 from sfumato.cli.console import say_error
+from sfumato.cli.dpcheck import dpcheck
 from sfumato.cli.draw import draw
 from sfumato.cli.evaluate import evaluate
 from sfumato.cli.fit import fit
@@ -30,6 +31,7 @@ from sfumato.cli.inspect import inspect
 from sfumato.cli.methods import methods
 from sfumato.cli.plan import plan
 from sfumato.cli.sample import sample
+from sfumato.cli.sweep import benchmark, sweep
 from sfumato.cli.verify import verify
 from sfumato.errors import SfumatoError
 
@@ -74,6 +76,7 @@ for place, (command, group) in enumerate(
         (draw, _MAKE),
         (verify, _CHECK),
         (assert_dp, _CHECK),
+        (dpcheck, _CHECK),
         (inspect, _CHECK),
         (evaluate, _JUDGE),
         (attack, _JUDGE),
@@ -82,6 +85,8 @@ for place, (command, group) in enumerate(
     app.command(command, group=group, sort_key=place)
 app.command(plan, group=_PREPARE, sort_key=1)
 app.command(methods, group=_PREPARE, sort_key=2)
+app.command(sweep, group=_PREPARE, sort_key=4)
+app.command(benchmark, group=_PREPARE, sort_key=5)
 schema = _app(
     "schema",
     "Draft, check and show schema files: what may be known of a table without cost.",

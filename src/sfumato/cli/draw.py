@@ -16,7 +16,6 @@ from sfumato.cli.options import (
     RESULT,
     CsvSafe,
     Dataset,
-    Epsilon,
     Force,
     InsecureNoiseSeed,
     Json,
@@ -39,7 +38,7 @@ def draw(
     table: Path,
     /,
     *,
-    epsilon: Epsilon,
+    epsilon: Annotated[float, Parameter(group=GUARANTEE)],
     columns: Annotated[
         str | None, Parameter(metavar="A,B,C", allow_leading_hyphen=True, group=RESULT)
     ] = None,

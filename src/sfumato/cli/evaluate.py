@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from sfumato.cli.console import Progress, note, say, say_json, table
-from sfumato.cli.options import METHOD, RESULT, Force, Json, Quiet, ReadOptions, Seed
+from sfumato.cli.options import METHOD, RESULT, Force, Json, Quiet, ReadOptions, Seed, once
 from sfumato.cli.places import check_places
 
 if TYPE_CHECKING:
@@ -19,10 +19,12 @@ STATED = Group("What the release states", sort_key=1)
 
 
 def evaluate(
-    real: Path,
-    synthetic: Path,
+    real: Path | None = None,
+    synthetic: Path | None = None,
     /,
     *,
+    from_real: Annotated[Path | None, Parameter(name=["--real", "-r"], metavar="FILE")] = None,
+    from_synthetic: Annotated[Path | None, Parameter(name=["--synthetic", "-s"], metavar="FILE")] = None,
     holdout: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     target: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
     output: Annotated[Path | None, Parameter(alias="-o", metavar="FILE", group=RESULT)] = None,
@@ -56,6 +58,10 @@ def evaluate(
         The private table that the synthetic rows were made from.
     synthetic
         The synthetic rows.
+    from_real
+        The private table, in place of REAL.
+    from_synthetic
+        The synthetic rows, in place of SYNTHETIC.
     holdout
         Real rows that had no part in the synthetic ones. Models are tested on them, and attacks need them.
     target
@@ -87,6 +93,14 @@ def evaluate(
     from sfumato.api import evaluate as run
     from sfumato.evaluation.evaluation import FAMILIES
 
+    real = once(real, from_real, "the real table", places=("REAL", "--real"), command="evaluate")
+    synthetic = once(
+        synthetic,
+        from_synthetic,
+        "the synthetic table",
+        places=("SYNTHETIC", "--synthetic"),
+        command="evaluate",
+    )
     inputs = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
               "the model": model, "the schema": schema}  # fmt: skip
     check_report(output, read=inputs, synthetic=synthetic, private=(real, holdout), force=force)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sfumato.cli.console import note, say_json
 from sfumato.cli.options import (
+    Data,
     Epsilon,
     Force,
     InsecureNoiseSeed,
@@ -15,16 +16,19 @@ from sfumato.cli.options import (
     Quiet,
     ReadOptions,
     Rows,
+    output_of,
+    table_of,
 )
 from sfumato.cli.runs import check_run, fitted
 
 
 def fit(
-    table: Path,
+    table: Path | None = None,
     /,
     *,
-    epsilon: Epsilon,
-    output: Output,
+    output: Output = None,
+    data: Data = None,
+    epsilon: Epsilon = None,
     rows: Rows = None,
     force: Force = False,
     insecure_noise_seed: InsecureNoiseSeed = None,
@@ -46,7 +50,7 @@ def fit(
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
         The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
-        strong; above 10 known attacks succeed.
+        strong; above 10 known attacks succeed. Only a method without a guarantee goes without.
     output
         Where to save the model, for example patients.sfumato.
     rows
@@ -57,6 +61,8 @@ def fit(
 
     privacy = privacy or PrivacyOptions()
     quiet = quiet or json
+    table = table_of(table, data, "fit")
+    output = output_of(output, "fit")
     check_run(table, privacy=privacy, write={"the output": output})
     check_output(output, force=force)
     model = fitted(

@@ -11,6 +11,7 @@ from sfumato.cli.console import note, say_json
 from sfumato.cli.options import (
     RESULT,
     CsvSafe,
+    Data,
     Epsilon,
     Force,
     InsecureNoiseSeed,
@@ -21,19 +22,22 @@ from sfumato.cli.options import (
     ReadOptions,
     Rows,
     Seed,
+    output_of,
+    table_of,
 )
 from sfumato.cli.runs import check_run, fitted
 from sfumato.errors import OutputError
 
 
 def generate(
-    table: Path,
+    table: Path | None = None,
     /,
     *,
-    epsilon: Epsilon,
-    output: Output,
+    output: Output = None,
+    data: Data = None,
+    epsilon: Epsilon = None,
     rows: Rows = None,
-    model: Annotated[Path | None, Parameter(metavar="FILE", group=RESULT)] = None,
+    model: Annotated[Path | None, Parameter(alias="--save", metavar="FILE", group=RESULT)] = None,
     report: Annotated[Path | None, Parameter(metavar="FILE", group=RESULT)] = None,
     seed: Seed = None,
     csv_safe: CsvSafe = False,
@@ -57,7 +61,7 @@ def generate(
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
         The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
-        strong; above 10 known attacks succeed.
+        strong; above 10 known attacks succeed. Only a method without a guarantee goes without.
     output
         Where to write the rows: .csv, .tsv (also .gz) or .parquet.
     rows
@@ -77,6 +81,8 @@ def generate(
 
     privacy, reading = privacy or PrivacyOptions(), reading or ReadOptions()
     quiet = quiet or json
+    table = table_of(table, data, "generate")
+    output = output_of(output, "generate")
     check_seed(seed)
     text = not table_suffix(output).startswith(".p")
     check_run(table, privacy=privacy, write={"the output": output, "the model": model, "the report": report})

@@ -39,9 +39,13 @@ def whole(_: Any, tokens: Sequence[Token]) -> int:
     return int(number)
 
 
-Epsilon = Annotated[float, Parameter(group=GUARANTEE)]
-Output = Annotated[Path, Parameter(alias="-o", metavar="FILE", group=RESULT)]
-Rows = Annotated[int | None, Parameter(metavar="N", converter=whole, group=RESULT)]
+Epsilon = Annotated[float | None, Parameter(group=GUARANTEE)]
+Data = Annotated[
+    Path | None,
+    Parameter(alias="-d", metavar="FILE", group=METHOD, help="The private table, in place of TABLE."),
+]
+Output = Annotated[Path | None, Parameter(alias="-o", metavar="FILE", group=RESULT)]
+Rows = Annotated[int | None, Parameter(alias="-n", metavar="N", converter=whole, group=RESULT)]
 Seed = Annotated[int | None, Parameter(metavar="N", converter=whole, group=RESULT)]
 CsvSafe = Annotated[
     bool,
@@ -172,7 +176,7 @@ class MethodOptions:
     noise. Default: 1."""
     accountant: Annotated[Literal["gdp", "zcdp"], Parameter(group=GUARANTEE)] = "gdp"
     "How costs are added up while running: Gaussian DP, or zero-concentrated DP (4 to 7 % more noise)."
-    method: Annotated[str, Parameter(group=METHOD, metavar="NAME")] = DEFAULT_METHOD
+    method: Annotated[str, Parameter(alias="-m", group=METHOD, metavar="NAME")] = DEFAULT_METHOD
     "How the table is modelled; `sfumato methods` lists them."
     set: Annotated[tuple[str, ...], Parameter(negative="", metavar="KEY=VALUE", group=METHOD)] = ()
     "An option of the method. May be repeated."
@@ -203,10 +207,125 @@ class PrivacyOptions(MethodOptions):
     learned from the budget."""
     ledger: LedgerFile = None
     dataset: Dataset = None
+    epochs: Annotated[int | None, Parameter(metavar="N", converter=whole, group=METHOD)] = None
+    "Passes over the rows, for a method that trains a network. The same as --set epochs=N."
+    ecdf_epsilon: Annotated[float | None, Parameter(group=GUARANTEE)] = None
+    """For a method with a share for margins: what margins may cost, on top of --epsilon. The run is charged,
+    and states, the sum."""
+
+    def total(self, epsilon: float | None) -> float | None:
+        """What the run may cost in all: --epsilon and --ecdf-epsilon."""
+        if self.ecdf_epsilon is None:
+            return epsilon
+        if epsilon is None:
+            raise UsageError("--ecdf-epsilon needs --epsilon, to which it is added")
+        if not (math.isfinite(self.ecdf_epsilon) and self.ecdf_epsilon > 0):
+            raise UsageError(f"--ecdf-epsilon must be a number above 0, not {self.ecdf_epsilon}")
+        return epsilon + self.ecdf_epsilon
+
+    def settings(self, epsilon: float | None) -> dict[str, Any]:
+        """Options of the method, with what --epochs and --ecdf-epsilon say."""
+        found = settings_of(self.set)
+        total = self.total(epsilon)
+        more: dict[str, tuple[str, Any]] = {}
+        if self.epochs is not None:
+            more["epochs"] = ("--epochs", self.epochs)
+        if self.ecdf_epsilon is not None and total is not None:
+            for name, value in margins_options([self.method], self.ecdf_epsilon, total).items():
+                more[name] = ("--ecdf-epsilon", value)
+        for name, (word, value) in more.items():
+            _check_known(self.method, name, word)
+            if name in found:
+                raise UsageError(f"{word} and --set {name} say the same thing twice")
+            found[name] = value
+        return found
 
     def keywords(self) -> dict[str, Any]:
         """As keyword arguments of `sfumato.fit`."""
         return {**super().keywords(), "schema": self.schema}
+
+
+def _check_known(method: str, option: str, word: str) -> None:
+    """UsageError, with the methods that have it, unless `method` has this option."""
+    import attrs
+
+    from sfumato.synthesizers.recipe import synthesizers
+
+    same = ("margins_fraction", "ecdf_epsilon") if word == "--ecdf-epsilon" else (option,)
+    known = [
+        name for name in synthesizers if any(each.name in same for each in attrs.fields(synthesizers[name]))
+    ]
+    if method not in known:
+        having = f"methods that have it: {', '.join(known)}" if known else "no method has it"
+        raise UsageError(f"{word} means nothing to method {method!r}", mend=having)
+
+
+def margins_options(methods: Sequence[str], margins: float, total: float) -> dict[str, Any]:
+    """Options by which `margins` of a total epsilon is for margins: a share of it, or itself."""
+    return known_spellings({"margins_fraction": margins / total, "ecdf_epsilon": margins}, methods)
+
+
+def known_spellings(options: dict[str, Any], methods: Sequence[str]) -> dict[str, Any]:
+    """Of options that say the same, those that some method has; else the first, which is then refused."""
+    import attrs
+
+    from sfumato.synthesizers.recipe import synthesizers
+
+    known = {each.name for name in methods for each in attrs.fields(synthesizers[name])}
+    found = {name: value for name, value in options.items() if name in known}
+    return found or dict([next(iter(options.items()))])
+
+
+def set_options(
+    texts: tuple[str, ...], methods: Sequence[str], more: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Options of several methods, each as far as the method has it; UsageError for one that none has."""
+    import attrs
+
+    from sfumato.synthesizers.recipe import synthesizers
+
+    known = {name: {each.name for each in attrs.fields(synthesizers[name])} for name in methods}
+    wanted = {**settings_of(texts), **more}
+    for name in wanted:
+        if not any(name in options for options in known.values()):
+            raise UsageError(
+                f"none of {', '.join(methods)} has an option {name!r}", mend="see sfumato methods"
+            )
+    return {
+        method: {name: value for name, value in wanted.items() if name in options}
+        for method, options in known.items()
+    }
+
+
+def table_of(table: Path | None, data: Path | None, command: str) -> Path:
+    """The private table, as TABLE or as --data; UsageError unless it is given once."""
+    return once(table, data, "the private table", places=("TABLE", "--data"), command=command)
+
+
+def model_of(model: Path | None, other: Path | None, command: str) -> Path:
+    """The model file, as MODEL or as --model; UsageError unless it is given once."""
+    return once(model, other, "the model file", places=("MODEL", "--model"), command=command)
+
+
+def once(
+    place: Path | None, option: Path | None, what: str, *, places: tuple[str, str], command: str
+) -> Path:
+    """A file that can be given in its place or by an option; UsageError unless it is given once."""
+    if place is not None and option is not None:
+        raise UsageError(f"{what} is given twice: as {places[0]} and with {places[1]}")
+    found = place or option
+    if found is None:
+        raise UsageError(
+            f"sfumato {command} needs {places[0]} (or {places[1]})", mend=f"see sfumato {command} --help"
+        )
+    return found
+
+
+def output_of(output: Path | None, command: str) -> Path:
+    """Where the result goes; UsageError when that is not said."""
+    if output is None:
+        raise UsageError(f"sfumato {command} needs --output", mend=f"see sfumato {command} --help")
+    return output
 
 
 def check_ledger(ledger: Path | None, dataset: str | None) -> None:
@@ -244,6 +363,8 @@ def _value(text: str) -> Any:
 def describe_job(job: Job) -> list[str]:
     """The plan in lines: what is promised, and how the budget is divided."""
     budget, split = job.budget, job.split
+    if job.recipe.guarantee == "none":
+        return [f"{job.recipe.name} on {job.table.label}: no guarantee, charged as infinite"]
     shares = ", ".join(f"{name} {share:.1%}" for name, share in split.items())
     return [
         f"{job.recipe.name} on {job.table.label}: epsilon {budget.epsilon:g}, delta {budget.delta:.3g}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.console import Progress, note, warn
 from sfumato.cli.options import PrivacyOptions, ReadOptions, check_ledger, describe_job
@@ -27,7 +27,7 @@ def check_run(table: Path, *, privacy: PrivacyOptions, write: Mapping[str, Path 
 def fitted(
     table: Path,
     *,
-    epsilon: float,
+    epsilon: float | None,
     rows: int | None,
     privacy: PrivacyOptions,
     reading: ReadOptions,
@@ -40,8 +40,14 @@ def fitted(
     from sfumato.models.training import prepare
 
     check_seed(seed)
+    facts: dict[str, Any] = {**privacy.keywords(), "options": privacy.settings(epsilon)}
     job = prepare(
-        table, epsilon=epsilon, rows=rows, dialect=reading.dialect(), allow_empty=False, **privacy.keywords()
+        table,
+        epsilon=privacy.total(epsilon),
+        rows=rows,
+        dialect=reading.dialect(),
+        allow_empty=False,
+        **facts,
     )
     for line in describe_job(job):
         note(line, quiet=quiet)

@@ -8,16 +8,31 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from sfumato.cli.console import note, say_json, warn
-from sfumato.cli.options import RESULT, CsvSafe, Force, Json, Output, Quiet, Rows, Seed, WriteOptions
+from sfumato.cli.options import (
+    RESULT,
+    CsvSafe,
+    Force,
+    Json,
+    Output,
+    Quiet,
+    Rows,
+    Seed,
+    WriteOptions,
+    model_of,
+    output_of,
+)
 from sfumato.cli.places import check_places
 from sfumato.errors import UsageError
 
 
 def sample(
-    model: Path,
+    model: Path | None = None,
     /,
     *,
-    output: Output,
+    output: Output = None,
+    from_model: Annotated[
+        Path | None, Parameter(name=["--model", "-m"], metavar="FILE", group=RESULT)
+    ] = None,
     rows: Rows = None,
     seed: Seed = None,
     where: Annotated[
@@ -38,6 +53,8 @@ def sample(
     ----------
     model
         A model file written by sfumato fit, or by generate --model.
+    from_model
+        The model file, in place of MODEL.
     output
         Where to write the rows: .csv, .tsv (also .gz) or .parquet.
     rows
@@ -53,6 +70,8 @@ def sample(
     from sfumato.tables.output import check_output, table_suffix
     from sfumato.tables.sinks import write_table
 
+    model = model_of(model, from_model, "sample")
+    output = output_of(output, "sample")
     check_places(read={"the model": model}, write={"the output": output})
     text = not table_suffix(output).startswith(".p")
     check_output(output, force=force)

@@ -14,7 +14,7 @@ of more than a tenth of the rows to be shown, by the number of rows that the vot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
 import attrs
@@ -52,6 +52,10 @@ CODES_AT_LEAST = 10
 _BALLOTS: dict[str, Ballot] = {"untyped": "text", "string": "text", "float": "float"}
 
 
+Grid = Callable[[Measured], tuple[int, ...]]
+"""Edges of public cells of a number or date, from its facts with bounds."""
+
+
 @frozen(kw_only=True)
 class Domain:
     """A complete schema, a codec for each column that is modelled, and remarks for the user."""
@@ -61,11 +65,18 @@ class Domain:
     notes: tuple[str, ...] = ()
 
 
-def planned_shares(schema: Schema | None, stored: Sequence[Stored]) -> dict[str, float]:
+def planned_shares(
+    schema: Schema | None,
+    stored: Sequence[Stored],
+    *,
+    cells: bool = True,
+    shares: Mapping[str, float] = SHARES,
+) -> dict[str, float]:
     """Which questions will be asked, as shares of the budget; from public facts alone.
 
     Without a declaration any column may turn out to be a number or a category, so those shares are
-    planned whenever a column is undeclared; what is not used in the end goes to the generator.
+    planned whenever a column is undeclared; what is not used in the end goes to the generator. `cells`:
+    whether cells of wide numbers are learned, which a method with a public grid does not need.
     """
     facts = [] if schema is None else list(schema.columns)
     undeclared = len(facts) < len(stored)
@@ -73,9 +84,9 @@ def planned_shares(schema: Schema | None, stored: Sequence[Stored]) -> dict[str,
         "types": undeclared,
         "bounds": undeclared or any(_lacks_bounds(column) for column in facts),
         "categories": undeclared or any(_is_open(column) for column in facts),
-        "cells": undeclared or any(_is_wide(column) for column in facts),
+        "cells": cells and (undeclared or any(_is_wide(column) for column in facts)),
     }
-    return {name: SHARES[name] for name, asked in needed.items() if asked}
+    return {name: shares[name] for name, asked in needed.items() if asked}
 
 
 def discover(
@@ -85,10 +96,12 @@ def discover(
     *,
     decimal: str = ".",
     shares: Mapping[str, float] = SHARES,
+    grid: Grid | None = None,
 ) -> Domain:
     """Ask for what `schema` leaves open about the columns `stored`, in the order of the table above.
 
-    A share of 0 for the cells leaves wide numbers without a codec.
+    A share of 0 for the cells leaves wide numbers without a codec. `grid` gives the cells of wide numbers
+    from public facts, and nothing is asked about them then.
     """
     limit = curator.filter.limit
     notes: list[str] = []
@@ -118,13 +131,12 @@ def discover(
     notes += remarks
 
     wide = [facts for facts in declared.values() if _is_wide(facts) and shares["cells"] > 0]
-    grids = dict(
-        zip(
-            [facts.name for facts in wide],
-            learn_grids(curator, wide, spend=shares["cells"] * limit) if wide else [],
-            strict=True,
-        )
-    )
+    edges: Sequence[tuple[int, ...]] = []
+    if wide and grid is None:
+        edges = learn_grids(curator, wide, spend=shares["cells"] * limit)
+    elif grid is not None:
+        edges = [grid(facts) for facts in wide]
+    grids = dict(zip([facts.name for facts in wide], edges, strict=True))
 
     codecs: list[Codec] = []
     for column in stored:

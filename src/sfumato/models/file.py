@@ -90,6 +90,21 @@ def load(path: str | Path) -> Model:
         raise ModelFormatError(f"{path.name}: the model file is damaged or was altered") from None
 
 
+def is_whole(path: str | Path) -> bool:
+    """Whether a file has the form of a model file, whatever its contents say."""
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        content = _read(Path(path))
+        from_bytes(content)
+        size = int.from_bytes(content[:8], "little")
+        header = _strict_json(content[8 : 8 + size].decode("utf-8"))
+        facts = _strict_json(header["__metadata__"]["manifest"])
+        return (facts["format"], facts["version"]) == (FORMAT, VERSION)
+    except Exception:  # the file may come from anybody
+        return False
+
+
 def _load(path: Path) -> Model:
     from safetensors.numpy import load as from_bytes
 

@@ -22,15 +22,7 @@ from sfumato.models.assumed import DEPENDENCE, RANGES, AssumedColumn, assume, de
 from sfumato.models.expense import Expense, expense_of
 from sfumato.models.forecast import Errors, Forecast
 from sfumato.models.model import check_rows
-from sfumato.models.training import (
-    accountant_for,
-    accountant_of,
-    budget_of,
-    check_prior,
-    tail_share_of,
-    unit_of,
-    with_unit,
-)
+from sfumato.models.training import accountant_for, accountant_of, budget_of, check_prior, unit_of, with_unit
 from sfumato.privacy.filter import (
     NOISELESS,
     Accountant,
@@ -45,7 +37,7 @@ from sfumato.sampling.choice import choose, distance_bound, remarks
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.outlook import Outlook, Scene, outlook_of
 from sfumato.synthesizers.recipe import Recipe, Releases
-from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, trains
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema
 
 GOAL = 0.05
 """The error for which the smallest epsilon is named."""
@@ -182,7 +174,7 @@ def plan(
         check([column.name for column in facts.columns if column.modelled])
     job = PlannedRun(
         schema=facts, stored=tuple(stored), recipe=recipe, rows=int(rows), delta=found_delta, unit=privacy,
-        accountant=accountant_for(recipe, facts, stored, accountant_of(accountant)),
+        accountant=accountant_for(recipe, facts, stored, accountant_of(recipe, accountant)),
     )  # fmt: skip
     for epsilon in epsilons:
         job.spend(epsilon)
@@ -236,8 +228,8 @@ class PlannedRun:
         """What discovery and the method may spend; errors as a run would raise them."""
         check_epsilon(epsilon)
         budget = budget_of(
-            self.schema, epsilon=epsilon, delta=self.delta, accountant=self.accountant, unit=self.unit,
-            undeclared=False, training=trains(self.recipe), tail_share=tail_share_of(self.recipe),
+            self.recipe, self.schema, epsilon=epsilon, delta=self.delta, accountant=self.accountant,
+            unit=self.unit, undeclared=False,
         )  # fmt: skip
         check_scale(budget, self.unit)
         limits = PrivacyFilter.open(budget, self.unit.neighbours)
@@ -254,6 +246,10 @@ class PlannedRun:
 
     def scene(self, epsilon: float) -> Scene:
         spend = self.spend(epsilon)
+        if self.accountant == "pure":
+            # k tables with Laplace noise, for epsilon/k each, are as noisy as k Gaussian ones for this Σ mu².
+            moves = self.unit.table_l1(self.unit.neighbours)
+            spend = (spend * self.distance / moves) ** 2 / (2 * len(self.schema.columns))
         cells = learned_cells(self.rows * math.sqrt(spend) / self.distance)
         columns = assume(self.schema, cells=cells)
         return Scene(
@@ -328,7 +324,7 @@ class PlannedRun:
 
     def each(self, epsilon: float, recipe: Releases) -> float | None:
         """Epsilon of a record; None where the schema leaves something to be bought first."""
-        if self.accountant != "basic":
+        if self.accountant != "pure":
             return None
         rows = self.rows if self.unit.neighbours == "replace" and recipe.needs_public_rows else None
         return choose(

@@ -32,7 +32,7 @@ from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
-from sfumato.synthesizers.recipe import Recipe, Releases
+from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 from sfumato.tables.dialect import CsvDialect
 
@@ -68,12 +68,16 @@ class Job:
     def warnings(self) -> list[str]:
         """What a privacy officer should be told before the run."""
         found = []
+        if self.recipe.guarantee == "none":
+            return [
+                f"method {self.recipe.name!r} has no privacy guarantee: its result may hold private values"
+            ]
         if self.budget.epsilon > ATTACKABLE:
             found.append(
                 f"epsilon = {self.budget.epsilon:g} is large: there, known attacks can tell individual "
                 "records from the output. Values up to 1 are strong; few releases go beyond 10."
             )
-        if self.budget.epsilon > NOISELESS:
+        if self.budget.effective_epsilon < self.budget.epsilon:
             found.append(
                 f"noise is calibrated to epsilon = {NOISELESS:g}: beyond it there is nothing left to gain"
             )
@@ -95,7 +99,7 @@ class Job:
 def prepare(
     table: Any,
     *,
-    epsilon: float,
+    epsilon: float | None,
     delta: float | None,
     method: str,
     schema: Schema | str | Path | Mapping[str, Any] | None,
@@ -108,17 +112,25 @@ def prepare(
     allow_empty: bool,
 ) -> Job:
     """Check options, schema and the head of the input, in this order; nothing is charged."""
-    epsilon = check_epsilon(epsilon)
     if rows is not None:
         rows = check_rows(rows)
     recipe = make_recipe(method, plain_options(options))
     if (adapt := getattr(recipe, "for_rows", None)) is not None:
         recipe = adapt(rows)
+    epsilon = epsilon_for(recipe, epsilon)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
-    chosen = accountant_of(accountant)
-    found_delta = default_delta(facts.rows_at_most) if delta is None else check_delta(delta)
+    chosen = accountant_of(recipe, accountant)
+    if chosen == "pure" and delta is not None and plain(delta) == 0:
+        found_delta = 0.0
+    else:
+        found_delta = default_delta(facts.rows_at_most) if delta is None else check_delta(delta)
     privacy_unit = unit_of(facts, unit, neighbours)
     prior = price_of_schema(facts, privacy_unit)
+    if chosen == "pure" and prior is not None:
+        raise UsageError(
+            f"the schema was bought with Gaussian noise, which has no pure price, as {method!r} needs",
+            mend="declare its facts from public knowledge, or leave them open to be learned in this run",
+        )
     check_scale(Budget(epsilon=epsilon, delta=found_delta, accountant=chosen), privacy_unit)
 
     private = PrivateTable.open(table, dialect=dialect, allow_empty=allow_empty)
@@ -135,15 +147,16 @@ def prepare(
         check_key_spaces(facts, rows)
     if (check := getattr(recipe, "check_columns", None)) is not None:
         check(_modelled(facts, stored))
+    if (check := getattr(recipe, "check_facts", None)) is not None:
+        check(facts, stored)
     budget = budget_of(
+        recipe,
         facts,
-        training=trains(recipe),
         epsilon=epsilon,
         delta=found_delta,
         accountant=accountant_for(recipe, facts, stored, chosen),
         unit=privacy_unit,
         undeclared=len(facts.columns) < len(stored),
-        tail_share=tail_share_of(recipe),
     )
     if prior is not None:
         check_prior(prior, budget, privacy_unit)
@@ -160,11 +173,37 @@ def prepare(
     )
 
 
-def accountant_of(name: str) -> Accountant:
-    """The accountant of that name, or UsageError."""
+def epsilon_for(recipe: Recipe, epsilon: float | None) -> float:
+    """`epsilon`, checked. A method without a guarantee takes none: what it leaves open is discovered with
+    noise that is next to nothing, and the whole run is charged as infinite.
+    """
+    if recipe.guarantee != "none":
+        if epsilon is None:
+            raise UsageError(
+                f"method {recipe.name!r} needs epsilon (the command line needs --epsilon)",
+                mend="it is the privacy loss that is allowed; values up to 1 are strong",
+            )
+        return check_epsilon(epsilon)
+    if epsilon is not None:
+        private = ", ".join(name for name in synthesizers if synthesizers[name].guarantee != "none")
+        raise UsageError(
+            f"method {recipe.name!r} has no guarantee, so it cannot keep to epsilon = {epsilon:g}",
+            mend=f"leave epsilon out, or take a method with a guarantee: {private}",
+        )
+    return NOISELESS
+
+
+def accountant_of(recipe: Recipe, name: str) -> Accountant:
+    """The accountant of that name, or sums of epsilon for a method with a pure guarantee; or UsageError."""
     if name not in ("gdp", "zcdp"):
         raise UsageError(f"there is no accountant {name!r}", mend="known: gdp, zcdp")
-    return "gdp" if name == "gdp" else "zcdp"
+    if recipe.guarantee != "epsilon":
+        return "gdp" if name == "gdp" else "zcdp"
+    if name != "gdp":
+        raise UsageError(
+            f"method {recipe.name!r} adds up epsilon itself, so no accountant can be chosen for it"
+        )
+    return "pure"
 
 
 def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], asked: Accountant) -> Accountant:
@@ -172,7 +211,7 @@ def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], ask
     else is asked, adding up epsilons and composing draws by their own pair is the better account.
     """
     alone = isinstance(recipe, Releases) and schema.bought is None and not planned_shares(schema, stored)
-    return "basic" if alone and asked == "gdp" else asked
+    return "pure" if alone and asked == "gdp" else asked
 
 
 def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
@@ -188,6 +227,7 @@ def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
 
 
 def budget_of(
+    recipe: Recipe,
     schema: Schema,
     *,
     epsilon: float,
@@ -195,19 +235,25 @@ def budget_of(
     accountant: Accountant,
     unit: PrivacyUnit,
     undeclared: bool,
-    training: bool = False,
-    tail_share: float = 0.0,
 ) -> Budget:
     """What may be spent, with what thresholds, an earlier purchase and the method itself set aside."""
     prior = price_of_schema(schema, unit)
+    thresholds = undeclared or any(getattr(column, "open_set", False) for column in schema.columns)
+    if recipe.guarantee == "epsilon" and not thresholds:
+        delta = 0.0
+    elif accountant == "pure" and delta == 0:
+        raise UsageError(
+            "delta = 0 needs public categories: no pure mechanism can find texts that nobody has declared",
+            mend="declare every column, and the values of categories, in a schema; or allow a delta",
+        )
     return Budget(
         epsilon=float(epsilon),
         delta=delta,
         accountant=accountant,
-        thresholds=undeclared or any(getattr(column, "open_set", False) for column in schema.columns),
-        training=training,
+        thresholds=thresholds,
+        training=trains(recipe),
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
-        tail_share=tail_share,
+        tail_share=tail_share_of(recipe),
     )
 
 

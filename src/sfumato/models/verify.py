@@ -38,6 +38,10 @@ class Verification:
     delta: float
 
 
+DpAssurance = Verification
+"""The name that the interface of objects gives it."""
+
+
 def verify(model: Model) -> Verification:
     """Check `model`; GuaranteeError says what does not hold."""
     if model.void:

@@ -39,7 +39,7 @@ class Charge:
     def of(cls, budget: Budget, *, paid: Price | None = None) -> Charge:
         """The charge of a run with `budget`, of which `paid` is on the ledger already."""
         spend, delta, epsilon = budget.spend, budget.delta, budget.epsilon
-        if budget.accountant == "basic":
+        if budget.accountant == "pure":
             # (epsilon, delta)-DP is epsilon-DP but for delta (Dong, Roth, Su 2022, equation 5).
             mu2 = gdp.mu_of_pure(min(epsilon, 700.0)) ** 2
             return cls(epsilon=epsilon, delta=delta, delta_outside=delta, mu2=mu2, rho=mu2 / 2)
@@ -65,8 +65,8 @@ def composed(runs: Runs, delta: float) -> float:
     if not runs:
         return 0.0
     rest = delta - sum(run["delta_outside"] for run in runs)
-    basic = sum(run["epsilon"] for run in runs)
-    bounds = [basic] if sum(run["delta"] for run in runs) <= delta else []
+    plain = sum(run["epsilon"] for run in runs)
+    bounds = [plain] if sum(run["delta"] for run in runs) <= delta else []
     if 0 < rest < 1:
         bounds.append(zcdp.epsilon(sum(run["rho"] for run in runs), rest))
         if all(run["mu2"] is not None for run in runs):

@@ -11,7 +11,7 @@ from attrs import frozen
 from sfumato.privacy import gdp
 from sfumato.privacy.three_points import epsilon_of_draws
 
-Shape = Literal["gaussian", "bounded-range", "draws", "subsampled", "none", "revealed"]
+Shape = Literal["gaussian", "bounded-range", "pure", "draws", "subsampled", "none", "revealed"]
 
 
 @frozen(kw_only=True)
@@ -21,9 +21,10 @@ class Price:
     `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
     outside of both (thresholds, and what the price of a training in mu leaves out). `shape` names the
     dominating pair for privacy-loss distributions: a Gaussian with `mu2`, a bounded-range pair with range
-    `epsilon`, for draws `count` three-point pairs of (`each`, `mass`) (see `sfumato.privacy.three_points`),
-    or many subsampled Gaussians, whose numbers stand in the ledger. `epsilon` holds together with `delta`,
-    where there is one: for a bounded-range pair without any delta, for draws at theirs.
+    `epsilon`, randomised response with `epsilon` ("pure"), for draws `count` three-point pairs of (`each`,
+    `mass`) (see `sfumato.privacy.three_points`), or many subsampled Gaussians, whose numbers stand in the
+    ledger. `epsilon` holds together with `delta`, where there is one: for a bounded-range pair without any
+    delta, for draws at theirs.
     """
 
     shape: Shape
@@ -36,9 +37,9 @@ class Price:
     mass: float = 0.0
 
     @property
-    def basic(self) -> float:
+    def own(self) -> float:
         """Epsilon at `delta`, for adding up epsilons and deltas; infinite where no such number is known."""
-        if self.shape in ("bounded-range", "draws", "none"):
+        if self.shape in ("bounded-range", "pure", "draws", "none"):
             return self.epsilon
         return 0.0 if self.shape == "gaussian" and self.mu2 == 0 else math.inf
 
@@ -79,6 +80,18 @@ def bounded_range(epsilon: float) -> Price:
     return Price(
         shape="bounded-range", mu2=gdp.mu_of_bounded_range(epsilon) ** 2, rho=epsilon**2 / 8, epsilon=epsilon
     )
+
+
+def pure(epsilon: Fraction) -> Price:
+    """A mechanism whose log-probability ratios are at most `epsilon` either way, up to a delta of its own.
+
+    rho = epsilon²/2 (Bun, Steinke 2016, Proposition 1.4); mu = 2 Φ⁻¹(e^ε / (1 + e^ε)), that of randomised
+    response (Dong, Roth, Su 2022). `epsilon` is rounded up.
+    """
+    rounded = float(epsilon)
+    if Fraction(rounded) < epsilon:
+        rounded = math.nextafter(rounded, math.inf)
+    return Price(shape="pure", mu2=gdp.mu_of_pure(rounded) ** 2, rho=rounded**2 / 2, epsilon=rounded)
 
 
 def draws(count: int, *, each: float, mass: float, delta: float = 0.0) -> Price:

@@ -22,16 +22,21 @@ from sfumato.domain.encoder import Codes, Encoder
 from sfumato.errors import Overdraft
 from sfumato.privacy import secure_random
 from sfumato.privacy.division import part_epsilons
+from sfumato.privacy.exact_laplace import LARGEST as LARGEST_LAPLACE
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
 from sfumato.privacy.mechanisms.draws import Draws
+from sfumato.privacy.mechanisms.exact import Exact
+from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
+from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
+from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
@@ -44,6 +49,9 @@ from sfumato.privacy.wide_gaussian import LARGEST
 if TYPE_CHECKING:
     from sfumato.privacy.dpsgd import Program, Released
 
+LIKE_GAUSSIAN = 2.0
+"""For one rule about what stands out of the noise: Laplace noise of scale b is reported as sigma = 2·b. It
+exceeds 4.5 sigma with probability 6e-5."""
 SEEDED = "the noise came from a fixed seed: not private against anyone who knows the seed"
 
 
@@ -53,6 +61,8 @@ class Countable(Protocol):
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]: ...
 
     def pair_tables(self, encoders: Sequence[Encoder]) -> Counts: ...
+
+    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts: ...
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
@@ -72,6 +82,7 @@ class _Remembering:
         self._memo: dict[str, Counts] = {}
         self.marginals = rows.marginals
         self.pair_tables = rows.pair_tables
+        self.product_sums = rows.product_sums
         self.value_counts = rows.value_counts
         self._rows = rows
 
@@ -96,6 +107,15 @@ class Noisy:
     """Noise scale of every cell, in records."""
     sigmas: tuple[float, ...] = ()
     """Noise scale of each table's cells, where they differ."""
+
+
+@frozen(kw_only=True)
+class NoisyLaplace:
+    """Released counts of one measurement with Laplace noise."""
+
+    tables: tuple[Counts, ...]
+    scales: tuple[float, ...]
+    """Noise scale b of each table's cells, in records: their standard deviation is about b·√2."""
 
 
 @frozen(kw_only=True)
@@ -236,6 +256,9 @@ class Curator:
         """Noisy counts of `cliques`, all at the same noise scale, for at most `spend`."""
         if not cliques:
             return Noisy(tables=(), sigma=0.0)
+        if self.filter.is_pure:
+            noisy = self.laplace(cliques, spends=[spend / len(cliques)] * len(cliques), purpose=purpose)
+            return Noisy(tables=noisy.tables, sigma=LIKE_GAUSSIAN * noisy.scales[0])
         sigma = self.sigma_for(spend, tables=len(cliques))
         answer = self.release(Measurement(cliques=tuple(cliques), sigma=sigma), purpose=purpose)
         return Noisy(tables=answer.arrays, sigma=float(sigma))
@@ -264,6 +287,48 @@ class Curator:
         answer = self.release(NoisyErrors(scores=scores, sigma=sigma), purpose=purpose)
         return answer.arrays[0] / FIXED_POINT, float(sigma)
 
+    def laplace(self, cliques: Sequence[Clique], *, spends: Sequence[float], purpose: str) -> NoisyLaplace:
+        """Counts of `cliques` in one pass with exact Laplace noise; clique i has a pure price of `spends[i]`.
+
+        The filter must be that of a pure method.
+        """
+        distance = self.unit.table_l1(self.filter.relation)
+        scales = tuple(self._laplace_scale(distance, spend) for spend in spends)
+        answer = self.release(LaplaceCounts(cliques=tuple(cliques), scales=scales), purpose=purpose)
+        return NoisyLaplace(tables=answer.arrays, scales=tuple(float(scale) for scale in scales))
+
+    def score_products(
+        self, encoders: Sequence[Encoder], *, scores: Sequence[Counts], limit: int, spend: float, purpose: str
+    ) -> tuple[Counts, float]:
+        """Noisy Σ scores[i]·scores[j] over the rows for all i ≤ j, and the noise scale b.
+
+        `limit`: no score is larger. Costs a pure epsilon of at most `spend`.
+        """
+        distance = self.unit.table_l1(self.filter.relation) * limit**2
+        mechanism = ScoreProducts(
+            encoders=tuple(encoders),
+            scores=tuple(scores),
+            limit=limit,
+            scale=self._laplace_scale(distance, spend),
+        )
+        answer = self.release(mechanism, purpose=purpose)
+        return answer.arrays[0], float(mechanism.scale)
+
+    def _laplace_scale(self, distance: int, spend: float) -> Fraction:
+        """The scale at which a query at this distance costs at most `spend`, in 1024ths, rounded up."""
+        _check_spend(spend)
+        scale = Fraction(math.ceil(Fraction(distance * 1024) / Fraction(spend)), 1024)
+        if scale.numerator > LARGEST_LAPLACE:
+            raise Overdraft(
+                "a mechanism is given so little of the privacy budget that its noise is out of range",
+                mend="ask for a larger epsilon, or keep fewer rows of a person",
+            )
+        return scale
+
+    def unprotected(self, question: Mechanism, *, purpose: str) -> Answer:
+        """An answer without noise: an infinite charge, for methods without a guarantee."""
+        return self.release(Exact(question=question), purpose=purpose)
+
     def total(self, *, spend: float) -> tuple[int, float]:
         """Noisy row count and its noise scale."""
         _check_spend(spend)
@@ -284,10 +349,14 @@ class Curator:
         if not columns:
             return []
         _check_spend(delta)
-        selection = PartitionSelection.calibrated(
+        pure = self.filter.is_pure
+        distance = self.unit.table_l1(self.filter.relation) * len(columns)
+        selection = (LaplacePartitions if pure else PartitionSelection).calibrated(
             columns=columns,
             public_values=public_values,
-            sigma=self.sigma_for(spend, tables=len(columns)),
+            sigma=self._laplace_scale(distance, spend)
+            if pure
+            else self.sigma_for(spend, tables=len(columns)),
             delta=delta,
             unit=self.unit,
         )
@@ -479,6 +548,9 @@ class _NoRows:
         raise AssertionError("a replay has no rows")
 
     def pair_tables(self, encoders: Sequence[Encoder]) -> Counts:
+        raise AssertionError("a replay has no rows")
+
+    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
         raise AssertionError("a replay has no rows")
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:

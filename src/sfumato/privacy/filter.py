@@ -3,9 +3,11 @@
 Mechanisms may be chosen after looking at earlier answers, so composition must hold for adaptively chosen
 parameters. For Gaussian DP, stopping when Σ mu² would exceed the budget is free of charge (Smith,
 Thakurta 2022, "Fully adaptive composition for Gaussian differential privacy", Theorem 1); for zCDP
-likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it. Where
-every mechanism has an epsilon of its own, adding up epsilons and deltas may be the better account ("basic");
-that filter is valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman, Vadhan 2016).
+likewise with Σ rho (Feldman, Zrnic 2021; Whitehouse et al. 2023). Additive deltas are summed beside it.
+
+Where every mechanism has an epsilon of its own, the pure filter adds up epsilons, and the deltas of
+thresholds and of draws; plain sums stay valid for adaptively chosen mechanisms as well (Rogers, Roth, Ullman,
+Vadhan 2016, section 3). It admits nothing else, so that no delta is needed to convert the sum.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ from sfumato.privacy.ledger import Limit
 from sfumato.privacy.unit import PrivacyUnit, Relation
 from sfumato.scalars import real
 
-Accountant = Literal["gdp", "zcdp", "basic"]
+Accountant = Literal["gdp", "zcdp", "pure"]
 THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
+PURE_THRESHOLD_SHARE = 0.49
+"""The same where nothing else needs delta. Under the other relation up to twice as much is spent."""
 TRAINING_SHARES = (0.001, 0.04)
 """Least and largest share of delta kept for the prices of trained networks, where a method trains any …"""
 TRAINING_DELTA = 4e-11
@@ -64,17 +68,21 @@ def check_delta(delta: Any) -> float:
     return delta
 
 
+def _number(delta: Any) -> float:
+    return real(delta, "delta")
+
+
 @frozen(kw_only=True)
 class Budget:
     """What may be spent in all: (epsilon, delta), and what it buys.
 
     `spend` is Σ mu² for the Gaussian-DP filter and 2 Σ rho for the zCDP filter, so that a Gaussian of
-    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the basic filter it is Σ epsilon,
-    and delta may be 0.
+    scale sigma on a query of L2 distance 1 costs 1/sigma² in either; for the pure filter it is Σ epsilon.
     """
 
     epsilon: float = field(converter=check_epsilon)
-    delta: float
+    delta: float = field(converter=_number)
+    """0 for pure runs without thresholds only."""
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
@@ -86,11 +94,11 @@ class Budget:
     """Share of delta set aside for mechanisms that have a delta of their own."""
 
     def __attrs_post_init__(self) -> None:
-        if self.accountant == "basic":
-            if self.delta != 0:
-                check_delta(self.delta)
+        if self.accountant == "pure" and self.delta == 0 and not self.thresholds:
             return
-        object.__setattr__(self, "delta", check_delta(self.delta))
+        check_delta(self.delta)
+        if self.accountant == "pure":
+            return
         if self.conversion_delta <= 0:
             raise UsageError(
                 f"the schema was bought at more delta than delta = {self.delta:.3g} leaves",
@@ -100,26 +108,26 @@ class Budget:
     @property
     def effective_epsilon(self) -> float:
         """The epsilon that the noise is calibrated to; above `NOISELESS` nothing would be gained from noise
-        on counts. What the basic filter adds up is exact at any size.
+        on counts. What the pure filter adds up is exact at any size.
         """
-        if self.accountant == "basic":
+        if self.accountant == "pure":
             return self.epsilon
         return min(self.epsilon, NOISELESS)
 
     @property
     def threshold_delta(self) -> float:
-        """Delta set aside for partition selection and for mechanisms with a delta of their own; for the basic
-        filter, whatever mechanisms may use.
+        """Delta set aside for partition selection and for mechanisms with a delta of their own; in a pure run
+        without thresholds, all that mechanisms may use.
         """
-        if self.accountant == "basic":
-            return self.delta * (1 - NUMERIC_SHARE)
+        if self.accountant == "pure":
+            return self.delta * (PURE_THRESHOLD_SHARE if self.thresholds else 1 - NUMERIC_SHARE)
         share = (THRESHOLD_SHARE if self.thresholds else 0.0) + self.tail_share
         return share * self.delta + self.prior_delta
 
     @property
     def training_delta(self) -> float:
-        """Delta set aside for trained networks; the basic filter admits none."""
-        if not self.training or self.accountant == "basic":
+        """Delta set aside for trained networks; the pure filter admits none."""
+        if not self.training or self.accountant == "pure":
             return 0.0
         least, most = (share * self.delta for share in TRAINING_SHARES)
         return max(least, min(most, TRAINING_DELTA))
@@ -131,10 +139,17 @@ class Budget:
 
     @property
     def conversion_delta(self) -> float:
-        """Delta left for turning the composed cost into epsilon."""
-        if self.accountant == "basic":
+        """Delta left for turning the composed cost into epsilon; sums of epsilons need none."""
+        if self.accountant == "pure":
             return 0.0
         return self.delta * (1 - NUMERIC_SHARE) - self.outside_delta
+
+    @property
+    def exact(self) -> bool:
+        """Whether epsilons are added up and nothing but thresholds may take delta: no table of noise, and no
+        draw at a delta.
+        """
+        return self.accountant == "pure" and (self.thresholds or self.delta == 0)
 
     @property
     def spend(self) -> float:
@@ -142,9 +157,11 @@ class Budget:
         return self.spend_for(self.effective_epsilon)
 
     def spend_for(self, epsilon: float) -> float:
-        """The spend that is worth `epsilon` at the delta left for conversion."""
-        if self.accountant == "basic":
-            return epsilon
+        """The spend that is worth `epsilon` at the delta left for conversion. Of epsilons there is room for
+        the rounding of sums below what was asked, in other currencies above.
+        """
+        if self.accountant == "pure":
+            return epsilon / ROUNDING
         if self.accountant == "gdp":
             return gdp.mu(epsilon, self.conversion_delta) ** 2
         return 2 * zcdp.rho(epsilon, self.conversion_delta)
@@ -155,8 +172,8 @@ class Budget:
 
 
 def worth(spend: float, *, delta: float, accountant: str) -> float:
-    """The epsilon of a spend in an accountant's currency, at `delta`; the basic filter's are epsilons."""
-    if accountant == "basic":
+    """The epsilon of a spend in an accountant's currency, at `delta`; the pure filter's are epsilons."""
+    if accountant == "pure":
         return spend
     if accountant == "gdp":
         return gdp.epsilon(math.sqrt(spend), delta)
@@ -165,9 +182,11 @@ def worth(spend: float, *, delta: float, accountant: str) -> float:
 
 def check_scale(budget: Budget, unit: PrivacyUnit) -> None:
     """UsageError when the noise that `unit` needs at this budget is beyond what a run can divide and draw."""
-    if budget.accountant == "basic":
-        return
-    if unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2:
+    if budget.accountant == "pure":
+        beyond = unit.table_l1(unit.neighbours) > budget.spend * WIDEST
+    else:
+        beyond = unit.table_l2_squared(unit.neighbours) > budget.spend * WIDEST**2
+    if beyond:
         raise UsageError(
             f"epsilon = {budget.epsilon:g} is too small where up to {unit.at_most} rows of a person are kept",
             mend="keep fewer rows of each person, or ask for a larger epsilon",
@@ -209,11 +228,19 @@ class PrivacyFilter:
         """What can never be exceeded, whatever is asked."""
         return Limit(
             accountant=self.budget.accountant,
-            spend=max([self.limit, *(part.limit for part in self.parts.values())]) * ROUNDING,
+            spend=max(map(self.most, [self.limit, *(part.limit for part in self.parts.values())])),
             delta=self.budget.outside_delta * ROUNDING,
-            parts=tuple((name, part.share, part.limit * ROUNDING) for name, part in self.parts.items()),
+            exact=self.budget.exact,
+            parts=tuple((name, part.share, self.most(part.limit)) for name, part in self.parts.items()),
             common=self.spent * ROUNDING if self.parts else 0.0,
         )
+
+    def most(self, limit: float) -> float:
+        """A limit of all rows or of a part, with room for the rounding of sums; never more than an epsilon
+        that was asked for.
+        """
+        asked = self.is_pure and limit == self.limit
+        return self.budget.effective_epsilon if asked else limit * ROUNDING
 
     @property
     def left(self) -> float:
@@ -235,17 +262,17 @@ class PrivacyFilter:
         return max(0.0, self.budget.threshold_delta - self.delta_spent)
 
     def price(self, price: Price) -> float:
-        """Spend of a price in this filter's currency."""
-        if self.budget.accountant == "basic":
-            return price.basic
+        """Spend of a price in this filter's currency; infinite where it has none."""
+        if self.budget.accountant == "pure":
+            return price.own
         return price.mu2 if self.budget.accountant == "gdp" else 2 * price.rho
 
     def selection_epsilon(self, spend: float) -> float:
         """Range of an exponential mechanism that costs `spend` (the inverse of `price`)."""
+        if self.budget.accountant == "pure":
+            return spend
         if self.budget.accountant == "gdp":
             return gdp.bounded_range_of_mu(math.sqrt(spend))
-        if self.budget.accountant == "basic":
-            return spend
         return math.sqrt(4 * spend)
 
     def admit(self, cost: Cost) -> None:
@@ -266,10 +293,11 @@ class PrivacyFilter:
         distance = self.distance + cost.distance
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
-            spent <= limit * ROUNDING
+            spent <= self.most(limit)
             and delta <= self.budget.outside_delta * ROUNDING
             and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
+            and not (self.budget.exact and (distance or (price.shape == "draws" and price.delta)))
         ):
             raise Overdraft(
                 f"a mechanism asks for {self.price(price):.3g} of the privacy budget, "
@@ -280,6 +308,11 @@ class PrivacyFilter:
         else:
             part.spent += self.price(price)
         self.delta_spent, self.distance = delta, distance
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether epsilons are added up, so that nothing is admitted but what has one of its own."""
+        return self.budget.accountant == "pure"
 
 
 def numeric_delta(distance: float, epsilon: float) -> float:

@@ -58,9 +58,11 @@ class Limit:
 
     accountant: str
     spend: float
-    """Σ mu² (gdp), 2 Σ rho (zcdp) or Σ epsilon (basic), under the relation of the unit."""
+    """Σ mu² (gdp), 2 Σ rho (zcdp) or Σ epsilon (pure), under the relation of the unit."""
     delta: float
     """Delta that mechanisms may take."""
+    exact: bool = False
+    """Whether, where epsilons are added up, noise must be exact and thresholds alone take delta."""
     parts: tuple[tuple[str, float, float], ...] = field(
         default=(), converter=lambda parts: tuple((str(n), float(p), float(s)) for n, p, s in parts)
     )
@@ -78,6 +80,8 @@ class Limit:
     def state(self) -> dict[str, Any]:
         """JSON-able form."""
         facts: dict[str, Any] = {"accountant": self.accountant, "spend": self.spend, "delta": self.delta}
+        if self.exact:
+            facts |= {"exact": True}
         if self.parts:
             facts |= {"parts": [list(part) for part in self.parts], "common": self.common}
         return facts

@@ -11,8 +11,10 @@ converted. For the relation that the filter did not watch: under add-remove ever
 under replace, and under replace mu² and rho are at most four times, threshold deltas at most twice
 those under add-remove (a table of counts moves by √2 times the L2 distance, a choice by twice the
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
-stopped the run. Where a price is not so, networks were trained, or epsilons are added up, replacing is
-removing and adding the whole run.
+stopped the run. Where epsilons are added up, the limit is not converted, so that delta is 0, or what
+thresholds or draws take; where thresholds alone may take it, epsilons and deltas under replace are at most
+twice those under add-remove, and so is the limit. Where prices are not so, or networks were trained,
+replacing is removing and adding the whole run.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from sfumato.privacy import gdp, zcdp
 from sfumato.privacy.cost import Cost, Price, Shape
 from sfumato.privacy.division import mixture_epsilon
 from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta, worth
-from sfumato.privacy.ledger import Ledger, seen
+from sfumato.privacy.ledger import Ledger, Limit, seen
 from sfumato.privacy.unit import RELATIONS, Relation
 
 if TYPE_CHECKING:
@@ -72,13 +74,12 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(held.mu2), rest), "draws"),
         "zcdp": settle(lambda held, rest: zcdp.epsilon(held.rho, rest), "draws", "subsampled"),
     }
-    basic = _whole([(share, sum(price.basic for price in held.prices)) for share, held in groups], relation)
-    numeric = numeric_delta(distance, basic) if distance else 0.0
-    if math.isfinite(basic) and sum(price.delta for price in prices) + numeric <= delta * ROUNDING:
-        found["basic"] = basic
+    sums = _whole([(share, sum(price.own for price in held.prices)) for share, held in groups], relation)
+    if _is_covered(sums, sum(price.delta for price in prices), distance=distance, delta=delta):
+        found["pure"] = sums
     if any(held.trainings for _, held in groups):
         found["rdp"] = settle(_of_curves, "draws", "subsampled")
-    if pld and any(price.shape in ("bounded-range", "draws", "subsampled") for price in prices):
+    if pld and any(price.shape in ("bounded-range", "pure", "draws", "subsampled") for price in prices):
         found["pld"] = settle(_of_pairs, "draws", "subsampled")
     return found
 
@@ -133,35 +134,46 @@ def _whole(groups: list[tuple[float, float]], relation: Relation) -> float:
     return max(epsilon for _, epsilon in groups)
 
 
+def _is_covered(epsilon: float, outside: float, *, distance: float, delta: float) -> bool:
+    """Whether a sum of epsilons is a number, and `delta` covers the deltas and the noise tables beside it."""
+    numeric = numeric_delta(distance, epsilon) if distance else 0.0
+    return math.isfinite(epsilon) and outside + numeric <= delta * ROUNDING
+
+
 def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, float]:
     """What the filter's limit proves, whatever the charges add up to."""
     limit = ledger.limit
     if limit is None:
         return {"none": math.inf}
     wider = ledger.unit["neighbours"] == "add-remove" and relation == "replace"
-    if wider and (limit.accountant == "basic" or not all(_wider_is_enough(entry.cost) for entry in ledger)):
+    if wider and not all(_wider_is_enough(entry.cost, limit) for entry in ledger):
         found = _twice(lambda part: _at_limit(ledger, delta=part, relation="add-remove"), delta)
         return {limit.accountant: found}
-    times, outside = (4, 2 * limit.delta) if wider else (1, limit.delta)
-    groups, accountant = [(share, times * spend) for _, share, spend in limit.groups], limit.accountant
+    accountant, distance = limit.accountant, 0.0 if limit.exact else DISTANCE_AT_MOST
+    pure = accountant == "pure"
+    times, outside = (2 if pure else 4, 2 * limit.delta) if wider else (1, limit.delta)
+    groups = [(share, times * spend) for _, share, spend in limit.groups]
+    if pure:
+        sums = _whole(groups, relation)
+        return {accountant: sums if _is_covered(sums, outside, distance=distance, delta=delta) else math.inf}
 
     def whole(rest: float) -> float:
         return _whole([(p, worth(spend, delta=rest, accountant=accountant)) for p, spend in groups], relation)
 
-    return {accountant: _settled(whole, delta - outside, DISTANCE_AT_MOST)}
+    return {accountant: _settled(whole, delta - outside, distance)}
 
 
-def _wider_is_enough(cost: Cost) -> bool:
-    """Whether a price under replace is within four times mu² and rho and twice delta of that under
-    add-remove. For a training that depends on the noise that the run came to, so it is not relied upon.
+def _wider_is_enough(cost: Cost, limit: Limit) -> bool:
+    """Whether a price under replace is within four times mu² and rho, or twice epsilon, and twice delta of
+    that under add-remove. Of epsilons at a delta of their own this is not known beforehand. For a training it
+    depends on the noise that the run came to, so it is not relied upon.
     """
     one, other, slack = cost.add_remove, cost.replace, 1 + 1e-9
-    return (
-        one.shape != "subsampled"
-        and other.mu2 <= 4 * one.mu2 * slack
-        and other.rho <= 4 * one.rho * slack
-        and other.delta <= 2 * one.delta * slack
-    )
+    if one.shape == "subsampled" or other.delta > 2 * one.delta * slack:
+        return False
+    if limit.accountant == "pure":
+        return limit.exact and other.own <= 2 * one.own * slack
+    return other.mu2 <= 4 * one.mu2 * slack and other.rho <= 4 * one.rho * slack
 
 
 def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
@@ -174,10 +186,10 @@ def _twice(at: Callable[[float], dict[str, float]], delta: float) -> float:
         if math.isinf(epsilon):
             return math.inf
         times = 1 + math.exp(min(epsilon, 700.0))
-        if part * times <= delta:
+        if part * times <= delta * ROUNDING:
             return 2 * epsilon
         # A smaller part has a larger epsilon, but for epsilons that are added up.
-        part = min(0.95 * part, 0.99 * delta / times)
+        part = min(0.95 * part, delta / times)
     return math.inf
 
 
@@ -214,20 +226,24 @@ def _of_pairs(held: _Seen, delta: float) -> float:
 
         return epsilon(held.trainings, delta, mu=math.sqrt(held.untrained.mu2))
     ranges: dict[float, int] = {}
+    pures: dict[float, int] = {}
     points: dict[tuple[float, float], int] = {}
     for price in held.prices:
         if price.shape == "bounded-range":
             ranges[price.epsilon] = ranges.get(price.epsilon, 0) + 1
+        if price.shape == "pure":
+            pures[price.epsilon] = pures.get(price.epsilon, 0) + 1
         if price.shape == "draws":
             points[price.each, price.mass] = points.get((price.each, price.mass), 0) + price.count
     mu = math.sqrt(sum(price.mu2 for price in held.prices if price.shape == "gaussian"))
-    return _schedule(mu, tuple(ranges.items()), tuple(points.items()), delta)
+    return _schedule(mu, tuple(ranges.items()), tuple(pures.items()), tuple(points.items()), delta)
 
 
 @lru_cache(maxsize=256)
 def _schedule(
     mu: float,
     bounded_range: tuple[tuple[float, int], ...],
+    pure: tuple[tuple[float, int], ...],
     draws: tuple[tuple[tuple[float, float], int], ...],
     delta: float,
 ) -> float:
@@ -235,12 +251,12 @@ def _schedule(
     from sfumato.privacy.pld import epsilon_of_schedule
     from sfumato.privacy.three_points import epsilon_of_draws
 
-    if not bounded_range and not draws:
+    if not bounded_range and not pure and not draws:
         return gdp.epsilon(mu, delta)
-    if mu == 0 and not bounded_range and len(draws) == 1:
+    if mu == 0 and not bounded_range and not pure and len(draws) == 1:
         ((each, mass), count) = draws[0]
         return epsilon_of_draws(count, each=each, mass=mass, delta=delta)
-    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, draws=draws, delta=delta)
+    return epsilon_of_schedule(mu=mu, bounded_range=bounded_range, pure=pure, draws=draws, delta=delta)
 
 
 def epsilon_of(ledger: Ledger, *, delta: float | None, relation: str | None, pld: bool = True) -> float:
@@ -273,6 +289,7 @@ class Statement:
     def __str__(self) -> str:
         if self.void:
             return f"NO PRIVACY GUARANTEE (epsilon = infinity): {self.void}."
+        pure = " (pure: delta is 0)" if self.delta == 0 else ""
         changing, other, other_epsilon = (
             ("adding or removing", "replacing", self.epsilon_replace)
             if self.neighbours == "add-remove"
@@ -280,7 +297,7 @@ class Statement:
         )
         return (
             f"The released model and any data sampled from it are ({self.epsilon:.6g}, {self.delta:.3g})-"
-            f"differentially private for {changing} one unit: {self.unit}. "
+            f"differentially private{pure} for {changing} one unit: {self.unit}. "
             f"{'Categories' if self.public_rows else 'Row count, categories'}, ranges, "
             "types, missingness and structure are covered. "
             + ("The row count is public, which no exchange of units changes. " if self.public_rows else "")

@@ -42,14 +42,14 @@ def plan_training(
     report: Callable[[str], None],
 ) -> DpSgd:
     """The mechanism that `Curator.train` runs; Overdraft when its noise would be out of range, UsageError
-    under the basic accountant.
+    under the pure accountant.
     """
     if not 0 < share <= 1 or steps < 1 or rounds < 1 or steps % rounds or group < 1:
         raise ValueError("steps are a multiple of rounds, and a share lies in (0, 1]")
     held = curator.filter
-    if held.budget.accountant == "basic":
+    if held.is_pure:
         raise UsageError(
-            "the noise of a training has no epsilon of its own, and the basic accountant adds up epsilons",
+            "the noise of a training has no epsilon of its own, and the pure accountant adds up epsilons",
             mend="ask for the accountant gdp or zcdp",
         )
     groups = 0 if group == 1 else max(1, round(total / group))

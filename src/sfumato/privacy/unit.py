@@ -48,6 +48,10 @@ class PrivacyUnit:
         """Squared L2 distance that neighbours can put between one table of counts."""
         return self.at_most**2 * (1 if relation == "add-remove" else 2)
 
+    def table_l1(self, relation: Relation) -> int:
+        """L1 distance that neighbours can put between one table of counts."""
+        return self.at_most * (1 if relation == "add-remove" else 2)
+
     def score(self, relation: Relation) -> int:
         """L∞ distance of L1-error scores, in records; also the number of keys touched."""
         return self.at_most * (1 if relation == "add-remove" else 2)

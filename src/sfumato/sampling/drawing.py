@@ -150,7 +150,7 @@ def draw(
     if not public:
         # Whatever can be wrong with the question is found before it is charged.
         _draws(axes, choose(sampler, n=None, unit=privacy, **terms), m, None, filled)
-    budget = Budget(epsilon=epsilon, delta=delta, accountant="basic")
+    budget = Budget(epsilon=epsilon, delta=delta, accountant="pure")
     with nullcontext() if insecure_noise_seed is None else seeded_noise(insecure_noise_seed):
         curator = private.curator(unit=privacy, budget=budget)
         rows = curator.public_rows() if public else None

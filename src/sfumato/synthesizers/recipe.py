@@ -4,8 +4,10 @@ To add one, write a file in this package with a frozen class decorated by `@synt
 `learn` sees the curator and the domain and nothing else, so whatever it learns is in the ledger. It
 must be deterministic given the curator's answers, because `sfumato verify` runs it again on the
 recorded answers. A recipe whose options name columns has `check_columns(names)`, which is called with
-the columns to be modelled before anything is charged. One that knows better than `outlook.tree_outlook`
-what it is going to measure has `outlook(scene)`, for plans.
+the columns to be modelled before anything is charged; `check_facts(schema, stored)` likewise sees all public
+facts. One whose cells of wide numbers are public has `grid(facts)`, which gives their edges; `discovery`
+holds other shares for discovery than the usual ones. One that knows
+better than `outlook.tree_outlook` what it is going to measure has `outlook(scene)`, for plans.
 """
 
 from __future__ import annotations

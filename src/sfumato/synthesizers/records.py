@@ -80,7 +80,7 @@ def check_records(records: int) -> None:
 def learn_records(curator: Curator, domain: Domain, *, sampler: str, records: int) -> RecordGenerator:
     """Draw `records` records over all columns, with all that is left of the budget.
 
-    Where each mechanism has an epsilon (the basic filter) draws are composed by privacy-loss distributions;
+    Where each mechanism has an epsilon (the pure filter) draws are composed by privacy-loss distributions;
     else, where the schema left something open, they are priced in the currency of the filter.
     """
     axes = tuple(CodeSymbols(codec) for codec in domain.codecs)
@@ -90,7 +90,7 @@ def learn_records(curator: Curator, domain: Domain, *, sampler: str, records: in
     if sampler == "ds-roo" and curator.unit.neighbours == "replace" and curator.unit.column is None:
         rows = curator.public_rows()
     budget = curator.filter.budget
-    if budget.accountant == "basic":
+    if budget.accountant == "pure":
         found = choose(
             sampler, n=rows, k=alphabet_size(axes), epsilon=curator.left, m=records, delta=budget.delta,
             unit=curator.unit,

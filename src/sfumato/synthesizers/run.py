@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import attrs
 
-from sfumato.discovery.discover import Domain, discover, planned_shares
+from sfumato.discovery.discover import SHARES, Domain, discover, planned_shares
 from sfumato.domain.stored import Stored
 from sfumato.errors import UsageError
 from sfumato.privacy.curator import Curator
@@ -69,7 +69,12 @@ def trains(recipe: Recipe) -> bool:
 
 def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored]) -> dict[str, float]:
     """How the budget will be divided, by purpose, as shares that sum to 1. Needs no data."""
-    shares = planned_shares(schema, stored)
+    shares = planned_shares(
+        schema,
+        stored,
+        cells=getattr(recipe, "grid", None) is None,
+        shares=getattr(recipe, "discovery", SHARES),
+    )
     rest = 1 - sum(shares.values())
     unmodelled = {column.name for column in schema.columns if not column.modelled} if schema else set()
     columns = sum(each.name not in unmodelled for each in stored)
@@ -109,5 +114,12 @@ def run(
         # What is left after a purchase depends on its answers, and so do all noise scales.
         curator.ledger.adaptive = True
         curator.release(prior, purpose="schema bought earlier")
-    domain = discover(curator, schema, stored, decimal=decimal)
+    domain = discover(
+        curator,
+        schema,
+        stored,
+        decimal=decimal,
+        shares=getattr(recipe, "discovery", SHARES),
+        grid=getattr(recipe, "grid", None),
+    )
     return domain, recipe.learn(curator, domain)

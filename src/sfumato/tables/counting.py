@@ -119,6 +119,23 @@ class BlockCounter:
                 found += (ones.T @ ones).astype(np.int64)
         return found
 
+    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
+        """Sums over the rows of scores[i][code]·scores[j][code] for all i ≤ j, in the order of
+        `combinations_with_replacement`; integers throughout.
+        """
+        size = len(encoders)
+        found = np.zeros((size, size), np.int64)
+        for codes, rows in self._codes(list(encoders)):
+            for start in range(0, rows, _GRAM_ROWS):
+                held = np.stack(
+                    [
+                        table.take(codes[encoder][start : start + _GRAM_ROWS])
+                        for encoder, table in zip(encoders, scores, strict=True)
+                    ]
+                )
+                found += held @ held.T
+        return found[np.triu_indices(size)]
+
     def value_counts(self, columns: Sequence[str], *, max_length: int = 256) -> list[dict[str, int]]:
         """How often each text occurs in each column, sorted by text.
 

@@ -14,11 +14,13 @@ from sfumato.privacy.curator import Curator
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.mechanisms.base import Answer, Mechanism
+from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.measurement import Measurement
 from sfumato.privacy.mechanisms.noisy_entropies import NoisyEntropies
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
+from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.selection import Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
@@ -120,9 +122,9 @@ class FakeCurator(Recorder):
     def _reply(self, mechanism: Mechanism, exact: Any) -> Answer:
         self.void = "the counts are exact, for tests"
         match mechanism:
-            case Measurement():
+            case Measurement() | LaplaceCounts():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors() | NoisyEntropies() | VectorSum():
+            case Total() | NoisyErrors() | NoisyEntropies() | VectorSum() | ScoreProducts():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
+from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
@@ -32,6 +34,7 @@ def check_noise(heard: Iterable[Heard]) -> None:
     """
     heard = list(heard)
     _check_counts(heard)
+    _check_laplace(heard)
     _check_choices(heard)
 
 
@@ -51,6 +54,27 @@ def _check_counts(heard: Iterable[Heard]) -> None:
     assert chi2.cdf(square, scaled.size) > RARE, f"too little noise: {ratio}"
     assert chi2.sf(square, scaled.size) > RARE, f"too much noise: {ratio}"
     assert 2 * norm.sf(abs(mean)) > RARE, "the noise is not centred"
+
+
+def _check_laplace(heard: Iterable[Heard]) -> None:
+    """Magnitudes of Laplace noise over their scale are exponential, so that their sum follows a gamma law."""
+    from scipy.stats import gamma, norm
+
+    parts = [np.zeros(0)]
+    for read in heard:
+        if isinstance(read.mechanism, LaplaceCounts):
+            answers = zip(read.answer.arrays, read.exact, read.mechanism.scales, strict=True)
+            # Below this scale the law on the integers is too far from its limit.
+            parts += [(noisy - exact).ravel() / float(b) for noisy, exact, b in answers if b >= 30]
+    scaled = np.concatenate(parts)
+    if scaled.size < FEWEST:
+        return
+    size = float(np.abs(scaled).sum())
+    ratio = f"noise is {size / scaled.size:.4f} of what is stated, over {scaled.size} draws"
+    assert gamma.cdf(size, scaled.size) > RARE, f"too little noise: {ratio}"
+    assert gamma.sf(size, scaled.size) > RARE, f"too much noise: {ratio}"
+    centre = float(scaled.sum()) / math.sqrt(2 * scaled.size)
+    assert 2 * norm.sf(abs(centre)) > RARE, "the noise is not centred"
 
 
 def _differences(heard: Iterable[Heard]) -> Iterator[tuple[npt.NDArray[Any], Fraction]]:
@@ -73,7 +97,8 @@ def _of_partitions(read: Heard, selection: PartitionSelection) -> Iterator[tuple
         for text in counts.keys() - set(known):
             assert text in exact, "a text was released that is not in the table"
             assert counts[text] >= selection.threshold, "a text was released below the threshold"
-        yield np.array([counts[text] - exact.get(text, 0) for text in known]), selection.sigma
+        if not isinstance(selection, LaplacePartitions):
+            yield np.array([counts[text] - exact.get(text, 0) for text in known]), selection.sigma
 
 
 def _check_choices(heard: Iterable[Heard]) -> None:

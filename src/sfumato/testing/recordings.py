@@ -21,11 +21,14 @@ from sfumato.privacy.cost import Price
 from sfumato.privacy.ledger import seen, total
 from sfumato.privacy.mechanisms.base import Mechanism
 from sfumato.privacy.mechanisms.draws import AT_ONCE, Draws
+from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
+from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.plausible_release import PassingMass, PlausibleRelease
 from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
+from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
@@ -249,6 +252,12 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
             return _table_fault(step, scales, unit, relation)
         case DpSgd():
             return _training_fault(step, step.mechanism, unit, relation)
+        case LaplaceCounts():
+            return _laplace_fault(step, step.mechanism)
+        case ScoreProducts():
+            return _products_fault(step, step.mechanism)
+        case LaplacePartitions():
+            return _laplace_partition_fault(step, step.mechanism, unit, relation)
         case PartitionSelection():
             return _partition_fault(step, step.mechanism, unit, relation)
         case Selection():
@@ -368,6 +377,27 @@ def _training_fault(step: Step, mechanism: DpSgd, unit: PrivacyUnit, relation: R
     return ""
 
 
+def _laplace_fault(step: Step, mechanism: LaplaceCounts) -> str:
+    """Log-probability ratios are at most the L1 distances over the scales."""
+    if any(table.dtype != np.int64 for table in [*step.exact, *step.other]):
+        return "counts are not 64-bit integers"
+    if [table.shape for table in step.exact] != [table.shape for table in step.other]:
+        return "the shapes of the tables depend on the rows"
+    moved = [int(np.abs(one - two).sum()) for one, two in zip(step.exact, step.other, strict=True)]
+    epsilon = sum((Fraction(d) / b for d, b in zip(moved, mechanism.scales, strict=True)), Fraction(0))
+    paid = step.price.epsilon
+    return "" if epsilon <= paid * SLACK else f"epsilon is {float(epsilon):.6g}, charged {paid:.6g}"
+
+
+def _products_fault(step: Step, mechanism: ScoreProducts) -> str:
+    """Log-probability ratios are at most the largest change of an entry over the scale."""
+    if step.exact.dtype != np.int64 or step.other.dtype != np.int64:
+        return "sums are not 64-bit integers"
+    epsilon = int(np.abs(step.exact - step.other).max(initial=0)) / mechanism.scale
+    paid = step.price.epsilon
+    return "" if epsilon <= paid * SLACK else f"epsilon is {float(epsilon):.6g}, charged {paid:.6g}"
+
+
 def _score_fault(step: Step, rate: Fraction, epsilon: float, furthest: int | None = None) -> str:
     """Log-probability ratios of candidates are rate times the change of scores, but for a common shift."""
     moved = step.other.astype(object) - step.exact.astype(object)
@@ -415,21 +445,41 @@ def _histogram_fault(step: Step, mechanism: SeedHistogram, unit: PrivacyUnit, re
 
 def _partition_fault(step: Step, mechanism: PartitionSelection, unit: PrivacyUnit, relation: Relation) -> str:
     """Texts of both tables and public ones are a Gaussian query; the others stay hidden but for delta."""
-    noise = RoundedGaussian(mechanism.sigma)
-    squared, delta = 0, 0.0
+    moved, delta, fault = _partition_moves(step, mechanism, unit, relation)
+    squared = sum(move**2 for move in moved)
+    paid = step.price.mu2 * float(mechanism.sigma) ** 2
+    if fault or squared > paid * SLACK:
+        return fault or f"squared distance {squared}, charged for {paid:.6g}"
+    return "" if delta <= step.price.delta * SLACK else f"delta {delta:.3g}, charged {step.price.delta:.3g}"
+
+
+def _laplace_partition_fault(
+    step: Step, mechanism: LaplacePartitions, unit: PrivacyUnit, relation: Relation
+) -> str:
+    """The same with Laplace noise: what counts is the L1 distance."""
+    moved, delta, fault = _partition_moves(step, mechanism, unit, relation)
+    epsilon = sum(map(abs, moved)) / mechanism.sigma
+    if fault or epsilon > step.price.epsilon * SLACK:
+        return fault or f"epsilon is {float(epsilon):.6g}, charged {step.price.epsilon:.6g}"
+    return "" if delta <= step.price.delta * SLACK else f"delta {delta:.3g}, charged {step.price.delta:.3g}"
+
+
+def _partition_moves(
+    step: Step, mechanism: PartitionSelection, unit: PrivacyUnit, relation: Relation
+) -> tuple[list[int], float, str]:
+    """How far counts of known texts move, the delta of the others, and what is wrong, if anything."""
+    moved, delta = [], 0.0
     for one, other, known in zip(step.exact, step.other, mechanism.public_values, strict=True):
         shared = (one.keys() & other.keys()) | set(known)
-        squared += sum((one.get(text, 0) - other.get(text, 0)) ** 2 for text in shared)
+        moved += [one.get(text, 0) - other.get(text, 0) for text in shared]
         sides = [{t: n for t, n in counts.items() if t not in shared} for counts in (one, other)]
         if sum(map(len, sides)) > unit.score(relation):
-            return "more texts differ than the unit allows"
+            return moved, delta, "more texts differ than the unit allows"
         if any(n > unit.at_most for side in sides for n in side.values()):
-            return "a text that the neighbour lacks is too frequent"
+            return moved, delta, "a text that the neighbour lacks is too frequent"
         shown = [
-            sum(float(noise.ideal_tail(mechanism.threshold - n)) for n in side.values()) for side in sides
+            sum(float(mechanism.noise.ideal_tail(mechanism.threshold - n)) for n in side.values())
+            for side in sides
         ]
         delta += max(shown)
-    paid = step.price.mu2 * float(mechanism.sigma) ** 2
-    if squared > paid * SLACK:
-        return f"squared distance {squared}, charged for {paid:.6g}"
-    return "" if delta <= step.price.delta * SLACK else f"delta {delta:.3g}, charged {step.price.delta:.3g}"
+    return moved, delta, ""

@@ -32,6 +32,11 @@ class Rows(Protocol):
         """Exact counts of the texts of each column."""
         ...
 
+    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
+        """Exact sums over the rows of products of two columns' integer scores, for all pairs of columns and
+        each column with itself."""
+        ...
+
     def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:
         """Codes of the rows at some places, one line each; 0 at places beyond the last row. None: all rows,
         in their order.

@@ -25,6 +25,7 @@ from attrs import field, frozen
 from sfumato.privacy import thresholds
 from sfumato.privacy.cost import Cost, gaussian
 from sfumato.privacy.mechanisms.base import Answer, Counts, Rows
+from sfumato.privacy.noise import Noise
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 
@@ -58,15 +59,25 @@ class PartitionSelection:
         `delta`.
         """
         threshold = thresholds.threshold_for(
-            RoundedGaussian(sigma),
+            cls.law(sigma),
             Fraction(delta) / max(1, len(columns)),
             max_count=unit.at_most,
             keys=unit.score(unit.neighbours),
         )
         return cls(columns=columns, public_values=public_values, sigma=sigma, threshold=threshold)
 
+    @classmethod
+    def law(cls, sigma: Fraction) -> Noise:
+        """The noise of scale `sigma`."""
+        return RoundedGaussian(sigma)
+
+    @property
+    def noise(self) -> Noise:
+        """The noise on every count."""
+        return self.law(self.sigma)
+
     def cost(self, unit: PrivacyUnit) -> Cost:
-        noise = RoundedGaussian(self.sigma)
+        noise = self.noise
         prices = [
             gaussian(
                 len(self.columns) * unit.table_l2_squared(relation),
@@ -100,7 +111,7 @@ class PartitionSelection:
         return rows.value_counts(self.columns)
 
     def noisy(self, exact: Sequence[Mapping[str, int]]) -> Answer:
-        noise = RoundedGaussian(self.sigma)
+        noise = self.noise
         labels, arrays = [], []
         for counts, known in zip(exact, self.public_values, strict=True):
             public = set(known)
