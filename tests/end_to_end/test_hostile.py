@@ -178,8 +178,8 @@ def test_15_mixed_types(folder, write):
 
 def test_15_one_row_does_not_change_a_type(folder, write):
     rows = ["1,a"] * 1500 + ["2,b"] * 1500
-    frame = accepted(folder, write(lines("x,y", *rows, f"{CANARY},c")))
-    assert set(frame["x"]) <= {"0", "1", "2", "3"}
+    frame = accepted(folder, write(lines("x,y", *rows, f"{CANARY},c")), epsilon=LARGE)
+    assert all(text.lstrip("-").isdecimal() for text in frame["x"])
 
 
 def test_16_leading_zeros(folder, write):
