@@ -72,6 +72,15 @@ def test_an_epsilon_for_margins_is_part_of_the_total(table: Path, tmp_path: Path
     assert not (tmp_path / "no.csv").exists()
 
 
+def test_a_network_is_trained_by_the_same_command(table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
+    words = ("-m", "dp-gan", "--epsilon", 1, "--ecdf-epsilon", 0.5, "--epochs", 2, "-o", tmp_path / "o.csv")
+    facts = sfumato("generate", table, *words, "--save", tmp_path / "m", "--json").json()
+    assert 1 < facts["statement"]["epsilon"] <= 1.5
+    assert len((tmp_path / "o.csv").read_text().splitlines()) == facts["rows"] + 1
+    assert sfumato("dpcheck", tmp_path / "m").code == 0
+
+
 def test_a_method_without_a_guarantee_goes_without_epsilon_and_says_so(table: Path, tmp_path: Path) -> None:
     ran = sfumato("generate", "-d", table, "-m", "gaussian-copula", "-n", 50, "-o", tmp_path / "o.csv")
     assert ran.code == 0 and "NO PRIVACY GUARANTEE" in ran.err

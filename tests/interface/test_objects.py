@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -142,6 +143,21 @@ def test_the_applied_noise_is_known_however_it_was_asked_for() -> None:
             generator_key="dp-copula", privacy_mechanism=mechanism, schema=SCHEMA
         ).fit(_table())
         assert mechanism.used_noise_multiplier == pytest.approx(wanted, rel=1e-3)
+
+
+def test_a_training_tells_the_noise_of_its_steps(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
+    mechanism = sf.DPSGD(epsilon=1.0, max_grad_norm=0.5)
+    made = sf.PrivacyPreservingSynthesizer(
+        sf.DPSGDGenerator(epochs=2, hidden=16), privacy_mechanism=mechanism, schema=SCHEMA
+    ).fit(_table())
+    (trained,) = [entry for entry in made.model.ledger if entry.mechanism == "dp_sgd"]
+    assert made.model.options["clip"] == trained.parameters["clip"] == 0.5
+    assert mechanism.used_noise_multiplier == float(Fraction(trained.parameters["noise"])) > 0.5
+    accountant = made.accountant
+    assert max(accountant.ecdf_epsilon, accountant.train_epsilon) < accountant.total_epsilon <= 1
+    made.save(tmp_path / "m")
+    assert sf.PrivacyPreservingSynthesizer.load(tmp_path / "m").assert_dp().epsilon <= 1
 
 
 def test_a_guarantee_is_never_assumed_nor_dropped() -> None:

@@ -74,7 +74,21 @@ def test_no_other_chance_in_the_privacy_core():
     # The generator that ignores who seeds it globally is the only one used anywhere.
     words = ("seed", "rand", "randn", "normal", "choice", "shuffle", "RandomState", "get_state", "set_state")
     assert users(*(f"{module}.random.{word}" for module in ("np", "numpy") for word in words)) == set()
-    assert users("random", "torch", "jax", "tensorflow") == set()
+    assert users("random", "jax", "tensorflow") == set()
+    # Networks are torch, their first weights and everything else that is drawn are not.
+    assert {file.rpartition("/")[0] for file in users("torch")} <= {"privacy", "synthesizers/deep"}
+    drawn = (
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "normal",
+        "bernoulli",
+        "multinomial",
+        "manual_seed",
+        "Generator",
+    )
+    assert users(*(f"torch.{word}" for word in drawn)) == set()
 
 
 def test_the_source_of_bytes_is_replaced_in_one_file():

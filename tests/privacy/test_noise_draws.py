@@ -87,7 +87,7 @@ def test_the_guide_agrees_with_bisection(sigma: int) -> None:
     boundaries = list(accumulate(table.weights()))[:-1]
     high = {boundary >> 192 for boundary in boundaries}
     clear = [word for word in words if int(word) not in high]
-    located = table._locate(np.array(clear, dtype=np.uint64))
+    located = table.locate(np.array(clear, dtype=np.uint64))
     assert located.tolist() == [bisect_right(boundaries, int(word) << 192) for word in clear]
 
 

@@ -126,11 +126,36 @@ def test_the_slow_path_gives_the_same_law(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_minus_zero_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = WideGaussian(Fraction(10**6))
-    monkeypatch.setattr(type(sampler.cells), "draw", lambda self, count: np.zeros(count, dtype=np.int64))
-    monkeypatch.setattr(wide_gaussian, "random_words", lambda count: np.zeros(count, dtype=np.uint64))
-    for sign, kept in ((1, 5), (-1, 0)):
-        monkeypatch.setattr(wide_gaussian, "random_signs", lambda count, s=sign: np.full(count, s))
+    for sign, kept in ((0, 5), (1, 0)):
+        word = sign << sampler.cell_bits
+        monkeypatch.setattr(wide_gaussian, "random_words", lambda n, w=word: np.full(n, w, dtype=np.uint64))
         assert sampler._propose(5).tolist() == [0] * kept
+        cell, v = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.uint64)
+        drawn, keeps = sampler._decided(np.array([word], dtype=np.uint64), cell, v)
+        assert (drawn.tolist(), keeps.tolist()) == ([0], [not sign])
+
+
+@pytest.mark.parametrize("sigma", SIGMAS, ids=str)
+def test_the_short_cut_keeps_nothing_that_may_be_rejected(sigma: Fraction) -> None:
+    """Leading bits of V below the mark of a cell mean V < α at every place of the cell."""
+    sampler = WideGaussian(sigma)
+    cell, offset = places(sampler, 30)
+    assert sampler._sure.size == sampler.cells.size + 1 and sampler._sure[-1] == 0
+    for c, r in zip(cell.tolist(), offset.tolist(), strict=True):
+        mark = Fraction(int(sampler._sure[c]), 1 << sampler._v_bits)
+        assert mark <= sampler.exact_chance(c, r)
+    bits = sampler.cells.spare_bits
+    assert sampler._v_bits + 1 + sampler.cell_bits == bits and sampler._v_bits >= 7
+
+
+def test_words_that_do_not_decide_the_cell_are_looked_at_whole() -> None:
+    """The cells of a proposal are those of all 64 bits, settled by the leading ones or not."""
+    sampler = WideGaussian(Fraction(1 << 33))
+    words = np.random.default_rng(3).integers(0, 1 << 64, 200_000, dtype=np.uint64)
+    leading, whole = sampler.cells.leading(words), sampler.cells.locate(words)
+    settled = leading >= 0
+    assert 0.9 < settled.mean() < 1
+    assert np.array_equal(leading[settled], whole[settled])
 
 
 def test_zero_is_as_likely_as_it_should_be() -> None:

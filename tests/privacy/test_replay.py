@@ -35,7 +35,11 @@ from sfumato.testing import (
     worst_neighbours,
 )
 
-METHODS = [name for name, line in sf.methods().items() if not line.startswith("[none]")]
+NEURAL = {"dp-auto-gan", "dp-gan", "dp-wgan", "dp-vae", "dp-syn"}
+"""Replayed by tests/deep, with short trainings."""
+METHODS = [
+    name for name, line in sf.methods().items() if not line.startswith("[none]") and name not in NEURAL
+]
 PAIRS = worst_neighbours()
 LABELS = [str(i) for i in range(1000)]
 

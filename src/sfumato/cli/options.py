@@ -231,7 +231,8 @@ class PrivacyOptions(MethodOptions):
         if self.epochs is not None:
             more["epochs"] = ("--epochs", self.epochs)
         if self.ecdf_epsilon is not None and total is not None:
-            more["margins_fraction"] = ("--ecdf-epsilon", self.ecdf_epsilon / total)
+            for name, value in margins_options([self.method], self.ecdf_epsilon, total).items():
+                more[name] = ("--ecdf-epsilon", value)
         for name, (word, value) in more.items():
             _check_known(self.method, name, word)
             if name in found:
@@ -250,12 +251,29 @@ def _check_known(method: str, option: str, word: str) -> None:
 
     from sfumato.synthesizers.recipe import synthesizers
 
+    same = ("margins_fraction", "ecdf_epsilon") if word == "--ecdf-epsilon" else (option,)
     known = [
-        name for name in synthesizers if option in {each.name for each in attrs.fields(synthesizers[name])}
+        name for name in synthesizers if any(each.name in same for each in attrs.fields(synthesizers[name]))
     ]
     if method not in known:
         having = f"methods that have it: {', '.join(known)}" if known else "no method has it"
         raise UsageError(f"{word} means nothing to method {method!r}", mend=having)
+
+
+def margins_options(methods: Sequence[str], margins: float, total: float) -> dict[str, Any]:
+    """Options by which `margins` of a total epsilon is for margins: a share of it, or itself."""
+    return known_spellings({"margins_fraction": margins / total, "ecdf_epsilon": margins}, methods)
+
+
+def known_spellings(options: dict[str, Any], methods: Sequence[str]) -> dict[str, Any]:
+    """Of options that say the same, those that some method has; else the first, which is then refused."""
+    import attrs
+
+    from sfumato.synthesizers.recipe import synthesizers
+
+    known = {each.name for name in methods for each in attrs.fields(synthesizers[name])}
+    found = {name: value for name, value in options.items() if name in known}
+    return found or dict([next(iter(options.items()))])
 
 
 def set_options(

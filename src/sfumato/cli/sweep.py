@@ -22,6 +22,8 @@ from sfumato.cli.options import (
     ReadOptions,
     Rows,
     check_ledger,
+    known_spellings,
+    margins_options,
     set_options,
     table_of,
     whole,
@@ -201,7 +203,8 @@ def benchmark(
     numeric
         How numbers are encoded, for methods that have this option.
     rectify_marginals
-        Replace numbers by their ranks among the synthetic rows, for methods that have the option rectify.
+        Replace numbers by their ranks among the synthetic rows, for methods that have the option rectify
+        (dp-gan: rectify_marginals).
     ecdf_epsilon
         What margins may cost, on top of each of --epsilons, for methods with a share for margins.
     baseline_epochs
@@ -224,7 +227,7 @@ def benchmark(
     if numeric is not None:
         more["numeric"] = numeric
     if rectify_marginals:
-        more["rectify"] = True
+        more |= known_spellings({"rectify": True, "rectify_marginals": True}, found)
     wanted = _numbers(epsilons)
     if ecdf_epsilon is not None:
         if len(wanted) > 1:
@@ -232,7 +235,7 @@ def benchmark(
                 "--ecdf-epsilon is a part of one total, and --epsilons lists several",
                 mend="give one epsilon, or set the share itself with --set margins_fraction=0.3",
             )
-        more["margins_fraction"] = ecdf_epsilon / (wanted[0] + ecdf_epsilon)
+        more |= margins_options(found, ecdf_epsilon, wanted[0] + ecdf_epsilon)
         wanted = [wanted[0] + ecdf_epsilon]
     keywords = choice.keywords(found, more)
     if baseline_epochs is not None:

@@ -51,11 +51,11 @@ class NoPrivacy:
 class DPSGD:
     """(epsilon, delta) for the whole run, whatever the method does with it.
 
-    `noise_multiplier`: fix the noise instead of `epsilon`. For a method that trains with noisy gradients it
-    is the noise of a step over `max_grad_norm`; for others the noise of one mechanism that costs as much as
-    the whole run. The epsilon that follows is in the accountant. `max_grad_norm`: largest norm of an
-    example's gradient, for methods that have such. `used_noise_multiplier` is what was applied, known once
-    fitted.
+    `noise_multiplier`: fix the noise instead of `epsilon`: that of one mechanism that costs as much as the
+    whole run, or the option of that name where a method has one. The epsilon that follows is in the
+    accountant. `max_grad_norm`: largest norm of an example's gradient, for methods with the option `clip`; at
+    its default they keep their own. `used_noise_multiplier` is what was applied, known once fitted: in a
+    training the noise of a step over the largest norm.
     """
 
     name = "dp"
@@ -84,8 +84,8 @@ class DPSGD:
             )
         options: dict[str, Any] = {}
         known = {each.name for each in attrs.fields(type(recipe))}
-        if "max_grad_norm" in known:
-            options["max_grad_norm"] = self.max_grad_norm
+        if "clip" in known and self.max_grad_norm != attrs.fields(DPSGD).max_grad_norm.default:
+            options["clip"] = self.max_grad_norm
         if self.noise_multiplier is not None and "noise_multiplier" in known:
             options["noise_multiplier"] = self.noise_multiplier
         return {"epsilon": self._epsilon(recipe, known), "delta": self.delta, "options": options}

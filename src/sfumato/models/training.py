@@ -33,7 +33,7 @@ from sfumato.privacy.unit import RELATIONS, PrivacyUnit
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
-from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 from sfumato.tables.dialect import CsvDialect
 
 if TYPE_CHECKING:
@@ -251,6 +251,7 @@ def budget_of(
         delta=delta,
         accountant=accountant,
         thresholds=thresholds,
+        training=trains(recipe),
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
         tail_share=tail_share_of(recipe),
     )

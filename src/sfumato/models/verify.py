@@ -23,7 +23,7 @@ from sfumato.privacy.filter import Budget, PrivacyFilter
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.schema import read_schema
 from sfumato.synthesizers.recipe import Generator
-from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run
+from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 
 TOLERANCE = 1e-9
 """Relative difference allowed between rebuilt and stored numbers (other processors round differently)."""
@@ -70,7 +70,9 @@ def verify(model: Model) -> Verification:
     if model.request["split"] != planned:
         raise GuaranteeError("the stated split of the budget is not that of this method")
     rebuilt, stored = generator.arrays(), model.generator.arrays()
-    if rebuilt.keys() != stored.keys() or not all(_same(rebuilt[key], stored[key]) for key in stored):
+    if rebuilt.keys() != stored.keys() or not all(
+        _same(rebuilt[key], stored[key], getattr(generator, "tolerance", TOLERANCE)) for key in stored
+    ):
         raise GuaranteeError("the model's numbers are not those that the released answers give")
     statement, asked = model.statement, model.request["epsilon"]
     if not statement.epsilon <= asked * (1 + 1e-9):
@@ -100,6 +102,7 @@ def _repeat(model: Model) -> tuple[ReplayCurator, Domain, Generator]:
         delta=request["delta"],
         accountant=request["accountant"],
         thresholds=request["thresholds"],
+        training=trains(recipe),
         prior_delta=0.0 if prior is None else prior.cost(unit).under(unit.neighbours).delta,
         tail_share=tail_share_of(recipe),
     )
@@ -111,5 +114,5 @@ def _repeat(model: Model) -> tuple[ReplayCurator, Domain, Generator]:
     return curator, *run(curator, recipe, schema, model.stored, decimal=request["decimal"])
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one.shape == other.shape and np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+def _same(one: Any, other: Any, tolerance: float) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=tolerance, atol=tolerance)

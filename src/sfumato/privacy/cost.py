@@ -11,7 +11,7 @@ from attrs import frozen
 from sfumato.privacy import gdp
 from sfumato.privacy.three_points import epsilon_of_draws
 
-Shape = Literal["gaussian", "bounded-range", "pure", "draws", "none", "revealed"]
+Shape = Literal["gaussian", "bounded-range", "pure", "draws", "subsampled", "none", "revealed"]
 
 
 @frozen(kw_only=True)
@@ -19,10 +19,12 @@ class Price:
     """Cost of one mechanism under one neighbouring relation.
 
     `mu2` is the square of the Gaussian-DP parameter, `rho` the zCDP parameter, `delta` what is added
-    outside of both (thresholds). `shape` names the dominating pair for privacy-loss distributions: a
-    Gaussian with `mu2`, a bounded-range pair with range `epsilon`, randomised response with `epsilon`
-    ("pure"), or, for draws, `count` three-point pairs of (`each`, `mass`) (see
-    `sfumato.privacy.three_points`). `epsilon` holds together with `delta`, where there is one.
+    outside of both (thresholds, and what the price of a training in mu leaves out). `shape` names the
+    dominating pair for privacy-loss distributions: a Gaussian with `mu2`, a bounded-range pair with range
+    `epsilon`, randomised response with `epsilon` ("pure"), for draws `count` three-point pairs of (`each`,
+    `mass`) (see `sfumato.privacy.three_points`), or many subsampled Gaussians, whose numbers stand in the
+    ledger. `epsilon` holds together with `delta`, where there is one: for a bounded-range pair without any
+    delta, for draws at theirs.
     """
 
     shape: Shape

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import numpy as np
@@ -40,10 +40,14 @@ from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.mechanisms.vectors import Vectors, VectorSum
 from sfumato.privacy.quantile import rank_distance
 from sfumato.privacy.rounded_gaussian import quantise_sigma
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.privacy.wide_gaussian import LARGEST
+
+if TYPE_CHECKING:
+    from sfumato.privacy.dpsgd import Program, Released
 
 LIKE_GAUSSIAN = 2.0
 """For one rule about what stands out of the noise: Laplace noise of scale b is reported as sigma = 2·b. It
@@ -414,6 +418,60 @@ class Curator:
         rate = Fraction(math.floor(epsilon / (2 * distance) * 2**40), 2**40)
         mechanism = Quantile(encoder=encoder, first=first, quantile=quantile, rate=rate)
         return int(self.release(mechanism, purpose=purpose).arrays[0][0])
+
+    def train(
+        self,
+        program: Program,
+        *,
+        encoders: Sequence[Encoder],
+        total: float,
+        batch: float,
+        steps: int,
+        clip: float,
+        spend: float,
+        share: float,
+        purpose: str,
+        rounds: int = 1,
+        group: int = 1,
+        exposed: Sequence[str] = (),
+        unprotected: bool = False,
+    ) -> Released:
+        """Train the network of `program` on the rows by DP-SGD, for at most `spend`.
+
+        total: public number of rows. batch: rows (groups, where `group` > 1) that are expected in a batch.
+        share: part of the delta for trainings that this one takes. rounds: how often parameters are
+        released; steps are a multiple of it. exposed: parts of the network that are trained without noise,
+        for an infinite price. unprotected: charge infinity, since another step of the method has no
+        guarantee.
+        """
+        from sfumato.privacy.trainings import plan_training
+
+        mechanism = plan_training(
+            self, program, encoders=encoders, total=total, batch=batch, steps=steps, clip=clip, spend=spend,
+            share=share, rounds=rounds, group=group, exposed=exposed, unprotected=unprotected,
+            report=lambda text: self._progress(f"{purpose}: {text}"),
+        )  # fmt: skip
+        return mechanism.released(self.release(mechanism, purpose=purpose))
+
+    def vector_sum(
+        self,
+        vectors: Vectors,
+        *,
+        encoders: Sequence[Encoder],
+        size: int,
+        bound: float,
+        spend: float,
+        facts: dict[str, Any],
+        purpose: str,
+    ) -> npt.NDArray[np.float64]:
+        """Noisy sum over the rows of vectors of L2 norm at most `bound`, for at most `spend`."""
+        _check_spend(spend)
+        distance = self.unit.at_most * (1 if self.filter.relation == "add-remove" else 2)
+        mechanism = VectorSum(
+            encoders=tuple(encoders), vectors=vectors, size=size, bound=bound, facts=facts,
+            sigma=_scale(distance / math.sqrt(spend), widest=Fraction(1 << 20)),
+        )  # fmt: skip
+        return mechanism.released(self.release(mechanism, purpose=purpose))
 
     def public_rows(self) -> int:
         """The exact number of rows, where exchanging units cannot change it; an infinite charge elsewhere."""

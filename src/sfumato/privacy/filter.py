@@ -30,6 +30,10 @@ THRESHOLD_SHARE = 0.10
 """Share of delta kept for partition selection, where a column needs it."""
 PURE_THRESHOLD_SHARE = 0.49
 """The same where nothing else needs delta. Under the other relation up to twice as much is spent."""
+TRAINING_SHARES = (0.001, 0.04)
+"""Least and largest share of delta kept for the prices of trained networks, where a method trains any …"""
+TRAINING_DELTA = 4e-11
+"""… and what suffices, in between."""
 NUMERIC_SHARE = 0.001
 """Share of delta kept for the distance of the noise tables to the ideal law."""
 
@@ -82,6 +86,8 @@ class Budget:
     accountant: Accountant = "gdp"
     thresholds: bool = False
     """Whether partition selection may be used, which sets a share of delta aside."""
+    training: bool = False
+    """Whether networks may be trained, which sets a share of delta aside."""
     prior_delta: float = 0.0
     """Delta that an earlier release has spent on thresholds, set aside as well."""
     tail_share: float = 0.0
@@ -119,11 +125,24 @@ class Budget:
         return share * self.delta + self.prior_delta
 
     @property
+    def training_delta(self) -> float:
+        """Delta set aside for trained networks; the pure filter admits none."""
+        if not self.training or self.accountant == "pure":
+            return 0.0
+        least, most = (share * self.delta for share in TRAINING_SHARES)
+        return max(least, min(most, TRAINING_DELTA))
+
+    @property
+    def outside_delta(self) -> float:
+        """Delta set aside for all that converting the composed cost does not cover."""
+        return self.threshold_delta + self.training_delta
+
+    @property
     def conversion_delta(self) -> float:
         """Delta left for turning the composed cost into epsilon; sums of epsilons need none."""
         if self.accountant == "pure":
             return 0.0
-        return self.delta * (1 - NUMERIC_SHARE) - self.threshold_delta
+        return self.delta * (1 - NUMERIC_SHARE) - self.outside_delta
 
     @property
     def exact(self) -> bool:
@@ -210,7 +229,7 @@ class PrivacyFilter:
         return Limit(
             accountant=self.budget.accountant,
             spend=max(map(self.most, [self.limit, *(part.limit for part in self.parts.values())])),
-            delta=self.budget.threshold_delta * ROUNDING,
+            delta=self.budget.outside_delta * ROUNDING,
             exact=self.budget.exact,
             parts=tuple((name, part.share, self.most(part.limit)) for name, part in self.parts.items()),
             common=self.spent * ROUNDING if self.parts else 0.0,
@@ -267,13 +286,15 @@ class PrivacyFilter:
         if (part is None) == bool(self.parts):
             raise ValueError("once the rows are divided, every charge is for one of the parts")
         limit = self.limit if part is None else part.limit
+        if math.isinf(self.price(price)):
+            raise Overdraft("a mechanism has no finite price with the accountant of this run")
         spent = self.spent + self.price(price) + (0.0 if part is None else part.spent)
         delta = self.delta_spent + price.delta
         distance = self.distance + cost.distance
         numeric = numeric_delta(distance, self.budget.effective_epsilon)
         if not (
             spent <= self.most(limit)
-            and delta <= self.budget.threshold_delta * ROUNDING
+            and delta <= self.budget.outside_delta * ROUNDING
             and distance <= DISTANCE_AT_MOST
             and numeric <= NUMERIC_SHARE * self.budget.delta
             and not (self.budget.exact and (distance or (price.shape == "draws" and price.delta)))

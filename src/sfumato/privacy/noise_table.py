@@ -43,15 +43,18 @@ class NoiseTable:
     _shift: np.uint64 = field(repr=False)
 
     @classmethod
-    def of(cls, weights: Sequence[int]) -> NoiseTable:
-        """Table of positive integer `weights`; ValueError unless they are that and add up to 2**256."""
+    def of(cls, weights: Sequence[int], *, guide_bits: int | None = None) -> NoiseTable:
+        """Table of positive integer `weights`; ValueError unless they are that and add up to 2**256.
+
+        guide_bits: leading bits that the guide table looks at; as many as suit the number of weights.
+        """
         cumulative = list(accumulate(weights))
         if not cumulative or cumulative.pop() != TOTAL or min(weights) < 1:
             raise ValueError("weights must be positive and add up to 2**256")
         packed = bytearray(b"".join([c.to_bytes(32, "little") for c in cumulative]))
         words = np.array(packed, dtype=np.uint8).view("<u8").astype(np.uint64).reshape(-1, 4)
         high, rest = words[:, 3].copy(), words[:, :3].copy()
-        bits = min(max((8 * high.size).bit_length(), _GUIDE_BITS[0]), _GUIDE_BITS[1])
+        bits = guide_bits or min(max((8 * high.size).bit_length(), _GUIDE_BITS[0]), _GUIDE_BITS[1])
         shift = np.uint64(64 - bits)
         # Number of boundaries whose leading bits are below b; where some are exactly b, bisection decides.
         below = np.searchsorted(high >> shift, np.arange((1 << bits) + 1, dtype=np.uint64))
@@ -79,10 +82,22 @@ class NoiseTable:
         drawn = np.empty(count, dtype=np.int64)
         for start in range(0, count, _BLOCK):
             stop = min(start + _BLOCK, count)
-            drawn[start:stop] = self._locate(random_words(stop - start))
+            drawn[start:stop] = self.locate(random_words(stop - start))
         return drawn
 
-    def _locate(self, words: Words) -> npt.NDArray[np.int32]:
+    @property
+    def spare_bits(self) -> int:
+        """Low bits of a word that `leading` does not look at."""
+        return int(self._shift)
+
+    def leading(self, words: Words) -> npt.NDArray[np.int32]:
+        """Draws that the leading bits of `words` decide, which leave the spare bits uniform; -1 for
+        others.
+        """
+        return self._guide[words >> self._shift]
+
+    def locate(self, words: Words) -> npt.NDArray[np.int32]:
+        """The draw of each word: all 64 bits are looked at, and more are drawn where these do not decide."""
         index = self._guide[words >> self._shift]
         undecided = np.flatnonzero(index < 0)
         if undecided.size:

@@ -13,7 +13,8 @@ those under add-remove (a table of counts moves by √2 times the L2 distance, a
 range, and mu(2 range) ≤ 2 mu(range)); so a second filter with four times the limit would never have
 stopped the run. Where epsilons are added up, the limit is not converted, so that delta is 0, or what
 thresholds or draws take; where thresholds alone may take it, epsilons and deltas under replace are at most
-twice those under add-remove, and so is the limit. Where prices are not so, replacing is removing and adding.
+twice those under add-remove, and so is the limit. Where prices are not so, or networks were trained,
+replacing is removing and adding the whole run.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from attrs import frozen
 
 from sfumato.privacy import gdp, zcdp
-from sfumato.privacy.cost import Cost, Price
+from sfumato.privacy.cost import Cost, Price, Shape
 from sfumato.privacy.division import mixture_epsilon
 from sfumato.privacy.filter import DISTANCE_AT_MOST, ROUNDING, numeric_delta, worth
-from sfumato.privacy.ledger import Entry, Ledger, Limit, seen
+from sfumato.privacy.ledger import Ledger, Limit, seen
 from sfumato.privacy.unit import RELATIONS, Relation
+
+if TYPE_CHECKING:
+    from sfumato.privacy.subsampled import Schedule
 
 DEFAULT_DELTA = 1e-9
 
@@ -51,34 +56,73 @@ def bounds(ledger: Ledger, *, delta: float, relation: Relation, pld: bool = True
         return {"gdp": 0.0}
     if ledger.adaptive:
         return _at_limit(ledger, delta=delta, relation=relation)
-    groups = [(share, [entry.cost.under(relation) for entry in held]) for share, held in _groups(ledger)]
+    groups = _groups(ledger, relation)
     distance = sum(entry.cost.distance for entry in ledger)
-    # The delta of draws is what their own epsilon is stated at; mu, rho and their pairs hold without it.
-    outside = sum(price.delta for price in prices if price.shape != "draws")
 
-    def settle(convert: Callable[[list[Price], float], float]) -> float:
+    def settle(convert: Callable[[_Seen, float], float], *besides: Shape) -> float:
+        # What is proven without the delta of some shapes has it for the conversion.
+        outside = sum(price.delta for price in prices if price.shape not in besides)
+
         def whole(rest: float) -> float:
             return _whole([(share, convert(held, rest)) for share, held in groups], relation)
 
         return _settled(whole, delta - outside, distance)
 
+    # The delta of draws is what their own epsilon is stated at; mu, rho and their pairs hold without it. That
+    # of a training belongs to its mu alone.
     found = {
-        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(sum(price.mu2 for price in held)), rest)),
-        "zcdp": settle(lambda held, rest: zcdp.epsilon(sum(price.rho for price in held), rest)),
+        "gdp": settle(lambda held, rest: gdp.epsilon(math.sqrt(held.mu2), rest), "draws"),
+        "zcdp": settle(lambda held, rest: zcdp.epsilon(held.rho, rest), "draws", "subsampled"),
     }
-    sums = _whole([(share, sum(price.own for price in held)) for share, held in groups], relation)
+    sums = _whole([(share, sum(price.own for price in held.prices)) for share, held in groups], relation)
     if _is_covered(sums, sum(price.delta for price in prices), distance=distance, delta=delta):
         found["pure"] = sums
-    if pld and any(price.shape in ("bounded-range", "pure", "draws") for price in prices):
-        found["pld"] = settle(_of_pairs)
+    if any(held.trainings for _, held in groups):
+        found["rdp"] = settle(_of_curves, "draws", "subsampled")
+    if pld and any(price.shape in ("bounded-range", "pure", "draws", "subsampled") for price in prices):
+        found["pld"] = settle(_of_pairs, "draws", "subsampled")
     return found
 
 
-def _groups(ledger: Ledger) -> list[tuple[float, list[Entry]]]:
+@frozen
+class _Seen:
+    """What the rows of one group see: prices, and of trainings the schedules too."""
+
+    prices: tuple[Price, ...]
+    trainings: tuple[Schedule, ...]
+
+    @classmethod
+    def by(cls, ledger: Ledger, part: str, relation: Relation) -> _Seen:
+        """What the rows of a part see; where there are no parts, "" is all rows."""
+        held = [(entry.cost.under(relation), entry.parameters) for entry in seen(ledger, part)]
+        prices = tuple(price for price, _ in held)
+        trained = [parameters for price, parameters in held if price.shape == "subsampled"]
+        if not trained:
+            return cls(prices, ())
+        from sfumato.privacy.mechanisms.training import schedule_of
+
+        at_most = ledger.unit["at_most"]
+        return cls(prices, tuple(schedule_of(parameters, at_most, relation) for parameters in trained))
+
+    @property
+    def mu2(self) -> float:
+        return sum(price.mu2 for price in self.prices)
+
+    @property
+    def rho(self) -> float:
+        return sum(price.rho for price in self.prices)
+
+    @property
+    def untrained(self) -> _Seen:
+        """All of it but the trainings."""
+        return _Seen(tuple(price for price in self.prices if price.shape != "subsampled"), ())
+
+
+def _groups(ledger: Ledger, relation: Relation) -> list[tuple[float, _Seen]]:
     """Rows that see the same: their probability, and what they see."""
     if ledger.limit is None or not ledger.limit.parts:
-        return [(1.0, list(ledger))]
-    return [(share, seen(ledger, part)) for part, share, _ in ledger.limit.groups]
+        return [(1.0, _Seen.by(ledger, "", relation))]
+    return [(share, _Seen.by(ledger, part, relation)) for part, share, _ in ledger.limit.groups]
 
 
 def _whole(groups: list[tuple[float, float]], relation: Relation) -> float:
@@ -121,10 +165,11 @@ def _at_limit(ledger: Ledger, *, delta: float, relation: Relation) -> dict[str, 
 
 def _wider_is_enough(cost: Cost, limit: Limit) -> bool:
     """Whether a price under replace is within four times mu² and rho, or twice epsilon, and twice delta of
-    that under add-remove. Of epsilons at a delta of their own this is not known beforehand.
+    that under add-remove. Of epsilons at a delta of their own this is not known beforehand. For a training it
+    depends on the noise that the run came to, so it is not relied upon.
     """
     one, other, slack = cost.add_remove, cost.replace, 1 + 1e-9
-    if other.delta > 2 * one.delta * slack:
+    if one.shape == "subsampled" or other.delta > 2 * one.delta * slack:
         return False
     if limit.accountant == "pure":
         return limit.exact and other.own <= 2 * one.own * slack
@@ -164,19 +209,33 @@ def _settled(convert: Callable[[float], float], delta: float, distance: float) -
     return math.inf
 
 
-def _of_pairs(prices: list[Price], delta: float) -> float:
-    """Epsilon of a schedule by privacy-loss distributions."""
+def _of_curves(held: _Seen, delta: float) -> float:
+    """Epsilon by Rényi divergences; those of what is no training are its rho times the order."""
+    from sfumato.privacy.subsampled import ORDERS, epsilon_of_renyi, renyi
+
+    curve = sum(map(renyi, held.trainings), held.untrained.rho * np.array(ORDERS))
+    return epsilon_of_renyi(curve, delta)[0]
+
+
+def _of_pairs(held: _Seen, delta: float) -> float:
+    """Epsilon of a schedule by privacy-loss distributions; beside trainings, all others are taken as
+    Gaussians.
+    """
+    if held.trainings:
+        from sfumato.privacy.subsampled import epsilon
+
+        return epsilon(held.trainings, delta, mu=math.sqrt(held.untrained.mu2))
     ranges: dict[float, int] = {}
     pures: dict[float, int] = {}
     points: dict[tuple[float, float], int] = {}
-    for price in prices:
+    for price in held.prices:
         if price.shape == "bounded-range":
             ranges[price.epsilon] = ranges.get(price.epsilon, 0) + 1
         if price.shape == "pure":
             pures[price.epsilon] = pures.get(price.epsilon, 0) + 1
         if price.shape == "draws":
             points[price.each, price.mass] = points.get((price.each, price.mass), 0) + price.count
-    mu = math.sqrt(sum(price.mu2 for price in prices if price.shape == "gaussian"))
+    mu = math.sqrt(sum(price.mu2 for price in held.prices if price.shape == "gaussian"))
     return _schedule(mu, tuple(ranges.items()), tuple(pures.items()), tuple(points.items()), delta)
 
 

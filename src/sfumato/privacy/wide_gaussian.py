@@ -12,6 +12,11 @@ kept has exactly the law of the rounded Gaussian. More than 0.9 of proposals are
 
 The decision V < α for a uniform real V of which 64 bits are drawn is made in double precision when V is
 further than 2**-40 from the approximation of α, and otherwise in 640-bit arithmetic with 320 more bits of V.
+Most decisions need no α: it falls along a cell, so that V below the least α of the cell settles it. Such a
+proposal takes one word: the leading bits choose the cell through a guide table, and where these alone decide,
+the others are uniform still and give r, the sign and the leading bits of V. The rest are made anew, with all
+bits of the word, so that the leading bits keep their law.
+
 The approximation is
 
     exp(-y) (1 + He_2(kh) h²/24 + He_4(kh) h⁴/1920) / (1 + 2**-14),   y = r(2jS + r) h²/2 ≤ 0.15,
@@ -39,7 +44,7 @@ from attrs import define, field
 
 from sfumato.privacy.high_precision import context, exp_fixed, real, upper_normal_tail
 from sfumato.privacy.noise_table import TOTAL, TOTAL_BITS, Draws, NoiseTable
-from sfumato.privacy.secure_random import random_below, random_signs, random_words
+from sfumato.privacy.secure_random import random_below, random_words
 
 SMALLEST = Fraction(1 << 10)
 LARGEST = Fraction(1 << 45)
@@ -49,6 +54,7 @@ MARGIN = 2.0**-40
 _BITS = 320
 _EXTRA = 320
 _BLOCK = 1 << 15
+_GUIDE_BITS = 15
 Floats = npt.NDArray[np.float64]
 
 
@@ -82,7 +88,19 @@ class WideGaussian:
         total = sum(weights)
         weights = [share for weight in weights if (share := weight * TOTAL // total)]
         weights[0] += TOTAL - sum(weights)
-        return NoiseTable.of(weights)
+        return NoiseTable.of(weights, guide_bits=_GUIDE_BITS)
+
+    @cached_property
+    def _sure(self) -> npt.NDArray[np.uint64]:
+        """By cell, the leading bits of V below which a proposal is kept for all r; at the end, 0 for -1."""
+        cell = np.arange(self.cells.size)
+        least = self.approximate_chance(cell, np.full(cell.size, (1 << self.cell_bits) - 1)) - MARGIN
+        return np.append(np.floor(least * 2.0**self._v_bits), 0).astype(np.uint64)
+
+    @property
+    def _v_bits(self) -> int:
+        """Bits of V that the first word of a proposal holds."""
+        return self.cells.spare_bits - self.cell_bits - 1
 
     @property
     def bound(self) -> int:
@@ -108,18 +126,47 @@ class WideGaussian:
         return drawn
 
     def _propose(self, count: int) -> Draws:
-        cell = self.cells.draw(count)
-        offset = (random_words(count) >> np.uint64(64 - self.cell_bits)).astype(np.int64)
-        uniform = random_words(count)
-        sign = random_signs(count)
-        chance = self.approximate_chance(cell, offset)
+        words = random_words(count)
+        cell = self.cells.leading(words)
+        v = (words & np.uint64((1 << self.cells.spare_bits) - 1)) >> np.uint64(self.cell_bits + 1)
+        kept = v < self._sure[cell]
+        drawn = cell.astype(np.int64)
+        drawn <<= self.cell_bits
+        drawn += (words & np.uint64((1 << self.cell_bits) - 1)).view(np.int64)
+        negative = ((words >> np.uint64(self.cell_bits)) & np.uint64(1)).view(np.int64)
+        kept &= (drawn != 0) | (negative == 0)
+        # x or -x without a branch: -x is ~x + 1.
+        drawn ^= -negative
+        drawn += negative
+        unsure = np.flatnonzero(v >= self._sure[cell])
+        if unsure.size:
+            drawn[unsure], kept[unsure] = self._decided(words[unsure], cell[unsure], v[unsure])
+        return drawn[kept]
+
+    def _decided(
+        self, words: npt.NDArray[np.uint64], cell: npt.NDArray[np.int32], v: npt.NDArray[np.uint64]
+    ) -> tuple[Draws, npt.NDArray[np.bool_]]:
+        """Proposals whose first word did not settle them, and which of them are kept."""
+        count, width = words.size, np.uint64(self.cell_bits)
+        open_ = cell < 0
+        fresh = random_words(2 * count)
+        spread, extra = fresh[:count], fresh[count:]
+        # Where the cell is settled, r, the sign and the leading bits of V are.
+        spread = np.where(open_, spread, words)
+        uniform = np.where(
+            open_, extra, (v << np.uint64(64 - self._v_bits)) | (extra >> np.uint64(self._v_bits))
+        )
+        place = np.where(open_, self.cells.locate(words), cell).astype(np.int64)
+        offset = (spread & np.uint64((1 << self.cell_bits) - 1)).astype(np.int64)
+        sign = 1 - 2 * ((spread >> width) & np.uint64(1)).astype(np.int64)
+        chance = self.approximate_chance(place, offset)
         distance = uniform * 2.0**-64 - chance
         kept = distance < 0
         for i in np.flatnonzero(np.abs(distance) <= MARGIN):
-            kept[i] = self.decide(int(cell[i]), int(offset[i]), int(uniform[i]))
-        magnitude = (cell << self.cell_bits) + offset
+            kept[i] = self.decide(int(place[i]), int(offset[i]), int(uniform[i]))
+        magnitude = (place << self.cell_bits) + offset
         kept &= (magnitude != 0) | (sign > 0)
-        return (sign * magnitude)[kept]
+        return sign * magnitude, kept
 
     def approximate_chance(self, cell: Draws, offset: Draws) -> Floats:
         """α in double precision, within 2**-46."""

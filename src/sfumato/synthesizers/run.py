@@ -62,6 +62,11 @@ def _option(method: str, name: str, value: Any, wanted: Any) -> Any:
     return wanted(value)
 
 
+def trains(recipe: Recipe) -> bool:
+    """Whether the recipe trains networks on the rows, for which a share of delta is kept."""
+    return bool(getattr(recipe, "trains", False))
+
+
 def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored]) -> dict[str, float]:
     """How the budget will be divided, by purpose, as shares that sum to 1. Needs no data."""
     shares = planned_shares(

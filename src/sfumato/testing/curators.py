@@ -24,6 +24,7 @@ from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.selection import Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
+from sfumato.privacy.mechanisms.vectors import VectorSum
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -94,7 +95,7 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
             return mechanism.sigmas
         case Total():
             return (mechanism.sigma,)
-        case NoisyErrors():
+        case NoisyErrors() | VectorSum():
             return (mechanism.noise.sigma,)
         case NoisyEntropies():
             return (mechanism.sigma,)
@@ -123,7 +124,7 @@ class FakeCurator(Recorder):
         match mechanism:
             case Measurement() | LaplaceCounts():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors() | NoisyEntropies() | ScoreProducts():
+            case Total() | NoisyErrors() | NoisyEntropies() | VectorSum() | ScoreProducts():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))

@@ -32,6 +32,8 @@ from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
+from sfumato.privacy.mechanisms.training import DpSgd
+from sfumato.privacy.per_example import NORM_AT_MOST
 from sfumato.privacy.rounded_gaussian import RoundedGaussian
 from sfumato.privacy.secure_random import random_bytes
 from sfumato.privacy.statement import epsilon_of
@@ -248,6 +250,8 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
     match step.mechanism:
         case _ if scales := noise_scales(step.mechanism):
             return _table_fault(step, scales, unit, relation)
+        case DpSgd():
+            return _training_fault(step, step.mechanism, unit, relation)
         case LaplaceCounts():
             return _laplace_fault(step, step.mechanism)
         case ScoreProducts():
@@ -339,6 +343,38 @@ def _table_fault(step: Step, scales: Sequence[Fraction], unit: PrivacyUnit, rela
     mu2 = sum(int((table**2).sum()) / sigma**2 for table, sigma in zip(moved, scales, strict=True))
     held = f"mu² is {float(mu2):.6g}, charged {step.price.mu2:.6g}"
     return "" if mu2 <= step.price.mu2 * SLACK else held
+
+
+def _training_fault(step: Step, mechanism: DpSgd, unit: PrivacyUnit, relation: Relation) -> str:
+    """With every row in the batch, exact sums are apart by the norms of a unit's own rows at most: at the
+    parameters with which the training began, and at others.
+
+    Groups are dealt by chance, so they are not compared here.
+    """
+    one, other = step.exact, step.other
+    if mechanism.unprotected or mechanism.plan.group > 1:
+        return (
+            "a training without a guarantee was charged"
+            if step.price.shape != "revealed" and (mechanism.unprotected)
+            else ""
+        )
+    pool = mechanism.program.companions(0)
+    rows = unit.at_most * (1 if relation == "add-remove" else 2)
+    for shift in (0.0, 0.3):
+        for trainer in (one, other):
+            trainer.shift_parameters(mechanism.program, shift)
+        sums = [
+            trainer.sum(
+                np.arange(trainer.units),
+                pool,
+                None if pool is None else np.zeros((trainer.units, 1), np.int64),
+            )
+            for trainer in (one, other)
+        ]
+        moved = sum(int(each) ** 2 for each in (sums[0] - sums[1]).tolist())
+        if moved > (rows * NORM_AT_MOST) ** 2:
+            return f"a sum of gradients moves by {moved**0.5 / NORM_AT_MOST:.6g} clips, charged for {rows}"
+    return ""
 
 
 def _laplace_fault(step: Step, mechanism: LaplaceCounts) -> str:

@@ -18,7 +18,7 @@ Clique = tuple[Encoder, ...]
 
 
 class Rows(Protocol):
-    """Private rows, as seen by mechanisms."""
+    """Private rows, as seen by mechanisms: they can be counted, sampled and trained on."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Counts]:
         """Exact counts over the product of each clique's codes."""

@@ -1,0 +1,457 @@
+"""Clipped per-row gradients as integers, and their exact sum.
+
+The gradient of row i of a dense layer is Σ_t δ_it a_itᵀ: a_it is what the layer was given, δ_it the
+derivative of the row's loss by what it gave, and t counts the times the row passed the layer. So its norm is
+
+    ‖g_i‖² = Σ_{t,u} (δ_it·δ_iu) (a_it·a_iu)        (Goodfellow 2015; Li, Tramèr, Liang, Hashimoto 2022, for
+    t > 1)
+
+and no gradient of a single row need be written down. A bias is one more input that is 1, an embedding a
+dense layer whose inputs are unit vectors. Layers of other kinds are differentiated row by row with
+torch.func.
+
+Everything is put on a grid before anything is added up. The inputs become whole multiples ã of 2**-10, the
+derivatives, scaled so that the norm is at most the clip C, whole multiples d of C 2**-22. So the gradient
+of a row is a vector k_i of integers in units of C 2**-32, a function of that row and of public numbers. Its
+norm is computed again from the integers, with a bound on what rounding may have hidden (n terms of sizes
+that add up to s are off by at most n u s, where u is the precision), and a row whose norm may exceed 2**32
+is left out; the scaling aims a little lower, so that this does not happen. So ‖k_i‖ ≤ 2**32 is proven for
+every row that is added, whatever the network computed.
+
+The sum over the rows of a block is one product of matrices of integers in double precision. All partial
+sums are below 2**53, so every order of adding them gives the same number: it is exact, and rows are added up
+beyond a block in 64-bit integers. What is a floating-point result is a row's own k_i. It must not depend on
+which rows share the batch: blocks are filled up to a multiple of `MULTIPLE` rows, and `check_places` holds
+results at other places and in other company against each other, bit by bit, before a training starts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import torch
+
+UNITS = 32
+"""The clip is 2**32 units."""
+_INPUT_BITS = 10
+NORM_AT_MOST = 2**UNITS + 1
+"""Largest L2 norm of what a row adds, in units; the loss is rounded towards 0, and 1 is for all other
+rounding.
+"""
+LOSS_SHARE = 16
+"""The loss of a row is one more coordinate, of at most the clip over this."""
+_GRADIENT_SHARE = 1 - 1 / LOSS_SHARE**2
+_AIM = 1 - 2.0**-12
+_SPREAD = 6
+"""Norms of the parts of a gradient add up to at most 2**6 times the clip."""
+BLOCK = 4096
+MULTIPLE = 64
+
+Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Losses(Protocol):
+    """The losses of a block of rows."""
+
+    @property
+    def rows(self) -> tuple[torch.Tensor, ...]:
+        """What is known of each row: tensors whose first axis is that of the rows."""
+        ...
+
+    def __call__(self, network: Any) -> torch.Tensor:
+        """One loss for each row of the block; rows must not influence each other."""
+        ...
+
+    def of_row(self, network: Any, *row: torch.Tensor) -> torch.Tensor:
+        """The loss of one row, given its slices of `rows`."""
+        ...
+
+
+class _Layer:
+    """What rows gave to one layer and what it gave back, over all its calls."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.inputs: list[torch.Tensor] = []
+        self.outputs: list[torch.Tensor] = []
+
+
+def integer_gradients(
+    network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str] = ()
+) -> Counts:
+    """Σ_i k_i over the rows of a block, flat in the order of `network.parameters()`, and Σ of their losses.
+
+    clip: C. loss_bound: losses are cut there. exposed: parts of the network by name that are left out,
+    which have zeros.
+    """
+    if _layout(network).only_layers:
+        return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, exposed=exposed)
+    if exposed:
+        raise ValueError("parts of a network with other than dense layers cannot be left out")
+    return _by_rows(network, losses, clip=clip, loss_bound=loss_bound)
+
+
+def only_layers(network: Any) -> bool:
+    """Whether all parameters are those of dense and embedding layers."""
+    from torch import nn
+
+    owned = {
+        id(parameter)
+        for module in network.modules()
+        if type(module) in (nn.Linear, nn.Embedding) and getattr(module, "padding_idx", None) is None
+        for parameter in module.parameters(recurse=False)
+    }
+    return all(id(parameter) in owned for parameter in network.parameters())
+
+
+def _by_layers(
+    network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str]
+) -> Counts:
+    import torch
+
+    layers: dict[int, _Layer] = {}
+
+    def listen(module: Any, given: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
+        layer = layers.setdefault(id(module), _Layer(module))
+        if not output.requires_grad:
+            output.requires_grad_()
+        layer.inputs.append(given[0].detach())
+        layer.outputs.append(output)
+        return output
+
+    layout = _layout(network)
+    kept = [parameter.requires_grad for parameter, _, _ in layout.owners]
+    hooks = [
+        module.register_forward_hook(listen)
+        for path, module in layout.layers
+        if path.partition(".")[0] not in exposed
+    ]
+    try:
+        for parameter, _, _ in layout.owners:
+            parameter.requires_grad_(False)
+        each = losses(network)
+        outputs = [output for layer in layers.values() for output in layer.outputs]
+        found = torch.autograd.grad(each.sum(), outputs, allow_unused=True, materialize_grads=True)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for (parameter, _, _), flag in zip(layout.owners, kept, strict=True):
+            parameter.requires_grad_(flag)
+    loss = loss_units(each.detach(), loss_bound)
+    rows = each.shape[0]
+    if _pass_once(layers.values(), rows):
+        return _sums_at_once(layout, list(layers.values()), found, loss, clip)
+    deltas = iter(found)
+    parts = [
+        _Part.of(layer.module, layer.inputs, [next(deltas).detach() for _ in layer.outputs], rows)
+        for layer in layers.values()
+    ]
+    slack = sum(part.rounding for part in parts)
+    squared = _total(part.norm_squared() for part in parts)
+    weight = _weights(squared, slack, clip)
+    if not bool(torch.isfinite(squared).all()):
+        for part in parts:
+            part.leave_out(~torch.isfinite(squared))
+    for part in parts:
+        part.quantise(weight, clip)
+    squared = _total(part.norm_squared() for part in parts)
+    # Where every row passes once there is nothing to cancel.
+    spread = squared if all(part.once for part in parts) else _total(part.spread_squared() for part in parts)
+    keep = within(squared, spread, slack)
+    if not bool(keep.all()):
+        for part in parts:
+            part.leave_out(~keep)
+    sums = {id(part.module): part.sums() for part in parts}
+    flat = [
+        sums[id(owner)][name].reshape(-1) if id(owner) in sums else np.zeros(parameter.numel())
+        for parameter, owner, name in layout.owners
+    ]
+    flat.append(np.array([float((loss * keep).sum())]))
+    # Whole numbers below 2**53.
+    return np.concatenate(flat).astype(np.int64)
+
+
+def _pass_once(layers: Iterable[_Layer], rows: int) -> bool:
+    """Whether every layer is dense, on the processor, and every row passes it once."""
+    from torch import nn
+
+    return all(
+        len(layer.inputs) == 1
+        and type(layer.module) is nn.Linear
+        and layer.outputs[0].numel() == rows * layer.module.out_features
+        and layer.outputs[0].device.type == "cpu"
+        for layer in layers
+    )
+
+
+def _sums_at_once(
+    layout: _Layout, layers: list[_Layer], deltas: Sequence[torch.Tensor], loss: torch.Tensor, clip: float
+) -> Counts:
+    """What `_Part` does, for all layers together: the usual case, in fewer and larger operations."""
+    import torch
+
+    rows, unit, dtype = loss.shape[0], 2.0**_INPUT_BITS, deltas[0].dtype
+    ins = [layer.module.in_features for layer in layers]
+    outs = [layer.module.out_features for layer in layers]
+    given = layout.scratch("a", rows, sum(ins), dtype)
+    back = layout.scratch("d", rows, sum(outs), dtype)
+    torch.cat([layer.inputs[0].reshape(rows, -1) for layer in layers], 1, out=given)
+    torch.cat([delta.detach().reshape(rows, -1) for delta in deltas], 1, out=back)
+    given.mul_(unit).round_()
+    biases = torch.tensor([unit**2 * (layer.module.bias is not None) for layer in layers], dtype=dtype)
+    gram = _norms(given, ins).square_().add_(biases)
+    slack = sum(max(sides) + 8 for sides in zip(ins, outs, strict=True)) * torch.finfo(dtype).eps
+    squared = (_norms(back, outs).square_() * gram).sum(1)
+    weight = _weights(squared, slack, clip)
+    odd = ~torch.isfinite(squared)
+    if bool(odd.any()):
+        for each in (given, back, gram):
+            each.masked_fill_(odd[:, None], 0.0)
+    back.mul_((weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(dtype)[:, None]).round_()
+    squared = (_norms(back, outs).square_() * gram).sum(1)
+    keep = within(squared, squared, slack)
+    if not bool(keep.all()):
+        for each in (given, back):
+            each.masked_fill_(~keep[:, None], 0.0)
+    left = layout.scratch("wide d", rows, sum(outs), torch.float64).copy_(back).numpy()
+    right = layout.scratch("wide a", rows, sum(ins), torch.float64).copy_(given).numpy()
+    sums = left.sum(0) * unit
+    places = {id(layer.module): (sum(outs[:i]), sum(ins[:i])) for i, layer in enumerate(layers)}
+    size = sum(parameter.numel() for parameter, _, _ in layout.owners) + 1
+    flat = layout.scratch("sums", 1, size, torch.float64)[0].zero_().numpy()
+    start = 0
+    for parameter, owner, name in layout.owners:
+        stop = start + parameter.numel()
+        if id(owner) in places:
+            o, i = places[id(owner)]
+            if name == "bias":
+                flat[start:stop] = sums[o : o + owner.out_features]
+            else:
+                one, two = left[:, o : o + owner.out_features], right[:, i : i + owner.in_features]
+                np.matmul(one.T, two, out=flat[start:stop].reshape(owner.out_features, owner.in_features))
+        start = stop
+    flat[-1] = float((loss * keep).sum())
+    # Whole numbers below 2**53.
+    return flat.astype(np.int64)
+
+
+def _norms(rows: torch.Tensor, widths: list[int]) -> torch.Tensor:
+    """Norm of each row in each of some neighbouring blocks of columns."""
+    import torch
+
+    return torch.stack([torch.linalg.vector_norm(block, dim=1) for block in rows.split(widths, 1)], 1)
+
+
+def _total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
+    first, *others = parts
+    for other in others:
+        first = first + other
+    return first
+
+
+class _Part:
+    """One layer's share of the gradients of a block.
+
+    inputs: rows x times x inputs, whole multiples of 2**-10 (numbers of rows of the table, for an embedding);
+    deltas: rows x times x outputs. Both are whole numbers once quantised, which any precision keeps whole.
+    """
+
+    def __init__(self, module: Any, inputs: torch.Tensor, deltas: torch.Tensor, *, dense: bool) -> None:
+        import torch
+
+        self.module, self.dense, self.inputs, self.deltas = module, dense, inputs, deltas
+        self.once = inputs.shape[1] == 1
+        # Where a row passes once nothing cancels, and short arithmetic does.
+        self.wide = torch.float64 if not self.once else deltas.dtype
+        size = max(deltas.shape[2], inputs.shape[2] if dense else 1) + 8
+        self.rounding = size * inputs.shape[1] ** 2 * torch.finfo(self.wide).eps
+        self.bias = dense and module.bias is not None
+        self.gram = self._gram()
+
+    @classmethod
+    def of(
+        cls, module: Any, inputs: Sequence[torch.Tensor], deltas: Sequence[torch.Tensor], rows: int
+    ) -> _Part:
+        import torch
+        from torch import nn
+
+        dense = isinstance(module, nn.Linear)
+        out = _joined([d.reshape(rows, -1, d.shape[-1]) for d in deltas])
+        if not dense:
+            return cls(module, torch.cat([a.reshape(rows, -1) for a in inputs], 1), out, dense=False)
+        given = _joined([a.reshape(rows, -1, a.shape[-1]) for a in inputs])
+        given = given.mul(2.0**_INPUT_BITS).round_()
+        return cls(module, given, out, dense=True)
+
+    def _gram(self) -> torch.Tensor:
+        """ã_it·ã_iu, with the bias: rows x times x times, or rows where there is one time."""
+        one = 4.0**_INPUT_BITS
+        if not self.dense:
+            same = self.inputs[:, :, None] == self.inputs[:, None, :]
+            return same.to(self.wide)[:, 0, 0] * one if self.once else same.to(self.wide) * one
+        if self.once:
+            return _squares(self.inputs) + (one if self.bias else 0.0)
+        wide = self.inputs.to(self.wide)
+        return wide @ wide.transpose(1, 2) + (one if self.bias else 0.0)
+
+    def norm_squared(self) -> torch.Tensor:
+        """Σ (δ_it·δ_iu)(ã_it·ã_iu) of each row."""
+        if self.once:
+            return _squares(self.deltas) * self.gram
+        wide = self.deltas.to(self.wide)
+        return ((wide @ wide.transpose(1, 2)) * self.gram).sum((1, 2))
+
+    def spread_squared(self) -> torch.Tensor:
+        """(Σ_t ‖d_it‖ ‖ã_it‖)², which no partial sum exceeds."""
+        if self.once:
+            return self.norm_squared()
+        size = self.gram.diagonal(dim1=1, dim2=2) * self.deltas.to(self.wide).square().sum(2)
+        return size.sqrt().sum(1).square()
+
+    def quantise(self, weight: torch.Tensor, clip: float) -> None:
+        """Derivatives as whole multiples of the clip times 2**-22."""
+        scale = (weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas.dtype)
+        self.deltas = self.deltas.mul(scale[:, None, None]).round_()
+
+    def leave_out(self, rows: torch.Tensor) -> None:
+        """Rows, one flag each, that add nothing."""
+        self.deltas = self.deltas.masked_fill(rows[:, None, None], 0.0)
+        if self.dense:
+            self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
+
+    def sums(self) -> dict[str, Floats]:
+        """Σ_i k_i, exactly."""
+        import torch
+
+        unit, width = 2.0**_INPUT_BITS, self.deltas.shape[2]
+        if not self.dense:
+            deltas = self.deltas.reshape(-1, width).to(torch.float64)
+            table = torch.zeros(self.module.weight.shape, dtype=torch.float64, device=deltas.device)
+            table.index_add_(0, self.inputs.reshape(-1), deltas * unit)
+            return {"weight": table.cpu().numpy()}
+        if self.deltas.is_cuda:
+            deltas, inputs = (x.reshape(-1, x.shape[2]).to(torch.float64) for x in (self.deltas, self.inputs))
+            found = {
+                "weight": (deltas.T @ inputs).cpu().numpy(),
+                "bias": (deltas.sum(0) * unit).cpu().numpy(),
+            }
+        else:
+            deltas, inputs = (
+                x.numpy().reshape(-1, x.shape[2]).astype(np.float64) for x in (self.deltas, self.inputs)
+            )
+            found = {"weight": deltas.T @ inputs, "bias": deltas.sum(0) * unit}
+        return found
+
+
+def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    import torch
+
+    return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
+
+
+def _squares(rows: torch.Tensor) -> torch.Tensor:
+    """Squared norm of each row, of rows that pass once."""
+    import torch
+
+    return torch.linalg.vector_norm(rows[:, 0], dim=1).square()
+
+
+def _weights(squared: torch.Tensor, slack: float, clip: float) -> torch.Tensor:
+    """What each gradient is multiplied by, so that its norm is a little below the clip; 0 where it has
+    none.
+    """
+    norm = squared.sqrt() * 2.0**-_INPUT_BITS
+    aim = clip * math.sqrt(_GRADIENT_SHARE) * (_AIM - 8 * slack)
+    return (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
+
+
+def within(squared: torch.Tensor, spread: torch.Tensor, slack: float) -> torch.Tensor:
+    """Whether the integers of each row are as small as is proven: ‖k‖² is computed from terms that add up to
+    `spread` in size, so that it is off by at most `slack` times that.
+    """
+    limit = 4.0**UNITS
+    return (squared + 2 * slack * spread <= limit * _GRADIENT_SHARE) & (spread <= limit * 4.0**_SPREAD)
+
+
+def loss_units(losses: torch.Tensor, bound: float) -> torch.Tensor:
+    """Losses as whole numbers of units, at most the clip over `LOSS_SHARE` in size."""
+    import torch
+
+    scaled = losses.to(torch.float64).nan_to_num(0.0).clamp(-bound, bound)
+    return (scaled * (2.0**UNITS / LOSS_SHARE / bound)).trunc()
+
+
+class _Layout:
+    """What of a network does not change from step to step."""
+
+    def __init__(self, network: Any) -> None:
+        from torch import nn
+
+        modules = dict(network.named_modules())
+        self.layers = [(path, m) for path, m in modules.items() if isinstance(m, nn.Linear | nn.Embedding)]
+        self.owners: list[tuple[Any, Any, str]] = []
+        """Each parameter with the module that owns it and its name there, in the order of `parameters()`."""
+        for path, parameter in network.named_parameters():
+            owner, _, name = path.rpartition(".")
+            self.owners.append((parameter, modules[owner], name))
+        self.only_layers = only_layers(network)
+        self._scratch: dict[str, torch.Tensor] = {}
+
+    def scratch(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
+        """Memory for a step, kept for the next: to have it anew from the system takes longer than to use
+        it.
+        """
+        import torch
+
+        held = self._scratch.get(name)
+        if held is None or held.shape[0] < rows or held.shape[1] != columns or held.dtype != dtype:
+            held = self._scratch[name] = torch.empty((rows, columns), dtype=dtype)
+        return held[:rows]
+
+
+_LAYOUTS: WeakKeyDictionary[Any, _Layout] = WeakKeyDictionary()
+
+
+def _layout(network: Any) -> _Layout:
+    found = _LAYOUTS.get(network)
+    # A parameter that was put in the place of another is noticed.
+    if found is None or any(
+        p is not q for p, (q, _, _) in zip(network.parameters(), found.owners, strict=False)
+    ):
+        found = _LAYOUTS[network] = _Layout(network)
+    return found
+
+
+# ---- layers of other kinds --------------------------------------------------------------------------------
+
+
+def _by_rows(network: Any, losses: Losses, *, clip: float, loss_bound: float) -> Counts:
+    """The same with every row's gradient written down."""
+    import torch
+    from torch.func import functional_call, grad_and_value, vmap
+
+    parameters = {name: p.detach() for name, p in network.named_parameters()}
+
+    def loss(values: dict[str, torch.Tensor], *row: torch.Tensor) -> torch.Tensor:
+        return losses.of_row(lambda *given: functional_call(network, values, given), *row)
+
+    axes = (None, *(0 for _ in losses.rows))
+    gradients, each = vmap(grad_and_value(loss), in_dims=axes)(parameters, *losses.rows)
+    wide = torch.cat([gradients[name].reshape(each.shape[0], -1).to(torch.float64) for name in parameters], 1)
+    norm = wide.square().sum(1).sqrt()
+    aim = clip * math.sqrt(_GRADIENT_SHARE) * _AIM
+    weight = (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
+    whole = (wide * (weight * (2.0**UNITS / clip))[:, None]).nan_to_num(0.0, 0.0, 0.0).trunc()
+    squared = whole.square().sum(1)
+    keep = within(squared, squared, whole.shape[1] * torch.finfo(whole.dtype).eps)
+    total = (whole * keep[:, None]).sum(0).to(torch.int64).cpu().numpy()
+    loss_sum = int((loss_units(each.detach(), loss_bound) * keep).sum())
+    return np.append(total, np.int64(loss_sum))

@@ -1,0 +1,181 @@
+"""Steps that all deep methods share. Public numbers only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from attrs import frozen
+
+from sfumato.domain.codecs import Codec, GridCodec, ValuesCodec
+from sfumato.domain.views import Coarse
+from sfumato.errors import UsageError
+from sfumato.lazy import optional
+from sfumato.privacy.curator import Curator
+from sfumato.synthesizers.deep.encoding import Encoding, linear, ranks
+from sfumato.synthesizers.one_way import measure_one_way, project_to_simplex
+
+if TYPE_CHECKING:
+    import torch
+
+Numeric = Literal["linear", "ranks"]
+Floats = npt.NDArray[np.float64]
+WIDEST = 1_000
+"""Most labels of a column that a network takes in."""
+ROWS_SHARE = 0.01
+
+
+def need_torch(method: str) -> None:
+    """UsageError with the command that installs torch, where it is missing."""
+    optional("torch", extra="deep", purpose=f"method {method!r}")
+
+
+def check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    """ValueError unless `value` is one of `known`."""
+    if value not in known:
+        raise ValueError(f"{name} is one of {', '.join(known)}, not {value!r}")
+
+
+def check_positive(**values: float) -> None:
+    """ValueError naming the first option that is not above 0."""
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be above 0, not {value}")
+
+
+def check_share(**values: float) -> None:
+    """ValueError naming the first option that is no share of the budget."""
+    for name, value in values.items():
+        if not 0 < value < 1:
+            raise ValueError(f"{name} must lie between 0 and 1, not {value}")
+
+
+@frozen(kw_only=True)
+class Start:
+    """What a method knows before it trains anything."""
+
+    total: float
+    encoding: Encoding
+    counts: tuple[Floats, ...] = ()
+    """Expected counts of the codes of each column, where marginals were measured."""
+
+    def targets(self, codecs: tuple[Codec, ...]) -> tuple[Floats, ...]:
+        """Shares of the labels of each column."""
+        return label_shares(codecs, self.encoding, self.counts)
+
+
+def start(
+    curator: Curator,
+    codecs: tuple[Codec, ...],
+    *,
+    rows: int | None,
+    numeric: Numeric,
+    spend: float,
+    marginals: float = 0.0,
+) -> Start:
+    """The number of rows, which is `rows` where that is public and otherwise a noisy count for `spend`, and
+    how columns are encoded. `marginals`: what one-way marginals may cost.
+    """
+    for codec in codecs:
+        if isinstance(codec, ValuesCodec) and codec.size > WIDEST:
+            raise UsageError(
+                f"column {codec.column!r} has {codec.size:,} values, more than a network takes in",
+                mend=f"declare at most {WIDEST:,} values, or leave the column out",
+            )
+    # The rate of the batches follows from the count, and so do prices.
+    if rows is None:
+        curator.ledger.adaptive = True
+    if marginals > 0:
+        ones = measure_one_way(curator, codecs, spend=marginals, total_spend=spend)
+        total, counts = float(rows or ones.total), ones.counts
+    else:
+        total = float(rows) if rows is not None else max(1.0, float(curator.total(spend=spend)[0]))
+        counts = ()
+    if numeric == "ranks":
+        columns = [ranks(codec, held, normal=False) for codec, held in zip(codecs, counts, strict=True)]
+    else:
+        columns = [linear(codec) for codec in codecs]
+    return Start(total=total, encoding=Encoding(columns=tuple(columns)), counts=counts)
+
+
+def measure_steps(
+    curator: Curator, codecs: tuple[Codec, ...], *, rows: int | None, spend: float, total_spend: float
+) -> tuple[float, tuple[Floats, ...]]:
+    """Number of rows and expected counts of all codes, where numbers are measured in few steps: a
+    distribution function is as far off as the noise of all cells below a place, so that fewer and wider
+    cells are closer.
+
+    As many steps as balance noise against width, 1.3 (rows/noise)^0.4, of equally many cells each.
+    """
+    counted = curator.total(spend=total_spend)[0]
+    total = float(rows or max(1, counted))
+    signal = total / float(curator.sigma_for(spend, tables=len(codecs)))
+    steps = max(6, round(1.3 * max(signal, 1.0) ** 0.4))
+    groups = [_steps(codec, steps) for codec in codecs]
+    views = [(Coarse(codec, tuple(g.tolist())),) for codec, g in zip(codecs, groups, strict=True)]
+    noisy = curator.measure(views, spend=spend, purpose="one-way marginals in steps")
+    found = []
+    for codec, group, table in zip(codecs, groups, noisy.tables, strict=True):
+        allowed = np.zeros(table.size, dtype=bool)
+        allowed[group[codec.allowed]] = True
+        held = project_to_simplex(table.astype(np.float64), total, allowed)
+        widths = np.array([codec.width(code) for code in range(codec.size)], dtype=np.float64) * codec.allowed
+        share = widths / np.maximum(np.bincount(group, widths, minlength=table.size), 1e-12)[group]
+        found.append(held[group] * share)
+    return total, tuple(found)
+
+
+def _steps(codec: Codec, steps: int) -> npt.NDArray[np.int64]:
+    """Group of each code: cells of numbers in `steps` runs, every other code for itself."""
+    if not isinstance(codec, GridCodec):
+        return np.arange(codec.size)
+    cells = np.arange(codec.cells) * min(steps, codec.cells) // codec.cells
+    return np.concatenate([np.arange(codec.atoms), codec.atoms + cells])
+
+
+def label_shares(
+    codecs: tuple[Codec, ...], encoding: Encoding, counts: Sequence[Floats]
+) -> tuple[Floats, ...]:
+    """Shares of the labels of each column in expected counts of its codes."""
+    found = []
+    for codec, column, held in zip(codecs, encoding.columns, counts, strict=True):
+        label = column.code_label
+        there = (label >= 0) & codec.allowed
+        found.append(in_range(np.bincount(label[there], held[there], minlength=column.labels)))
+    return tuple(found)
+
+
+def adam(rate: float, betas: tuple[float, float] = (0.9, 0.999), decay: float = 0.0) -> Callable[[Any], Any]:
+    """Makes an Adam optimiser (Kingma, Ba 2015) for given parameters."""
+
+    def make(parameters: Any) -> torch.optim.Optimizer:
+        import torch
+
+        return torch.optim.Adam(parameters, lr=rate, betas=betas, weight_decay=decay)
+
+    return make
+
+
+def rmsprop(rate: float) -> Callable[[Any], Any]:
+    """Makes an RMSprop optimiser with decay 0.99."""
+
+    def make(parameters: Any) -> torch.optim.Optimizer:
+        import torch
+
+        return torch.optim.RMSprop(parameters, lr=rate, alpha=0.99)
+
+    return make
+
+
+def power_of_two(size: float) -> int:
+    """The nearest power of two from 16 on."""
+    return 1 << max(4, round(math.log2(max(size, 1.0))))
+
+
+def in_range(weights: npt.ArrayLike) -> Floats:
+    """Shares from nonnegative weights."""
+    shares = np.maximum(np.asarray(weights, dtype=np.float64), 0.0)
+    return shares / shares.sum() if shares.sum() > 0 else np.full(shares.size, 1 / max(shares.size, 1))

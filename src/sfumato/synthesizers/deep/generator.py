@@ -1,0 +1,146 @@
+"""Rows from a trained network: noise, network, decoder, codes. Needs numpy only."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from attrs import field, frozen
+
+from sfumato.domain.encoder import Codes
+from sfumato.errors import JobError
+from sfumato.synthesizers.deep.encoding import ColumnEncoding, Encoding
+from sfumato.synthesizers.deep.nets import Weighted
+from sfumato.synthesizers.recipe import generator
+
+Floats = npt.NDArray[np.float64]
+BLOCK = 1 << 14
+TRIES = 400
+"""Rows that are drawn for each row that is asked for under a condition, at most, on average."""
+
+
+@generator("network")
+@frozen(kw_only=True, eq=False)
+class NetworkGenerator:
+    """Latent noise through `nets`, one after the other, and decoded."""
+
+    kind: ClassVar[str] = "network"
+    tolerance: ClassVar[float] = 1e-6
+    """Relative difference that other processors may make to numbers of a generator that is trained again."""
+
+    total: float
+    encoding: Encoding
+    nets: tuple[Weighted, ...]
+    sample_labels: bool = True
+    """Labels are drawn in proportion to their scores, else the largest is taken."""
+    head: bool = False
+    """Whether `Encoding.head` comes after the last network."""
+    condition: Floats = field(factory=lambda: np.zeros(0))
+    """Shares of labels, one of which is drawn and given to the first network beside the noise."""
+    targets: tuple[Floats, ...] = ()
+    """Noisy shares of the labels of each column, which the rows drawn are given; empty: as the network has
+    them. Numbers that are encoded by ranks are then replaced by their ranks among the rows drawn.
+    """
+
+    def sample(
+        self, rows: int, rng: np.random.Generator, *, where: dict[int, npt.NDArray[np.bool_]] | None = None
+    ) -> list[Codes]:
+        if not where:
+            return self._draw(rows, rng)
+        found: list[list[Codes]] = []
+        have = tried = 0
+        while have < rows:
+            drawn = self._draw(BLOCK, rng)
+            kept = np.logical_and.reduce([mask[drawn[i]] for i, mask in where.items()])
+            found.append([codes[kept] for codes in drawn])
+            have, tried = have + int(kept.sum()), tried + BLOCK
+            if tried >= TRIES * max(rows, BLOCK):
+                raise JobError(
+                    "too few of the rows that the network makes have the values that are asked for",
+                    mend="fix fewer columns, or choose values that are more frequent",
+                )
+        return [np.concatenate([part[i] for part in found])[:rows] for i in range(len(found[0]))]
+
+    def _draw(self, rows: int, rng: np.random.Generator) -> list[Codes]:
+        parts = []
+        for start in range(0, rows, BLOCK):
+            vectors = self.vectors(min(BLOCK, rows - start), rng)
+            if self.targets:
+                self._rectify(vectors)
+            parts.append(self.encoding.decode(vectors, rng, "sample" if self.sample_labels else "argmax"))
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def vectors(self, rows: int, rng: np.random.Generator) -> Floats:
+        """Rows as vectors, before they are decoded."""
+        labels = self.condition.size
+        x = rng.standard_normal((rows, self.nets[0].net[0].inputs - labels))
+        if labels:
+            drawn = np.searchsorted(np.cumsum(self.condition)[:-1], rng.random(rows), side="right")
+            x = np.concatenate([x, np.eye(labels)[drawn]], 1)
+        for net in self.nets:
+            x = net(x)
+        return self.encoding.head(x) if self.head else x
+
+    def _rectify(self, vectors: Floats) -> None:
+        for start, column, target in zip(
+            self.encoding.starts, self.encoding.columns, self.targets, strict=True
+        ):
+            middle = start + column.label_width
+            if column.label_width == 1:
+                pair = np.stack([1 - vectors[:, start], vectors[:, start]], 1)
+                vectors[:, start] = matched(pair, target)[:, 1]
+            elif column.label_width:
+                vectors[:, start:middle] = matched(vectors[:, start:middle], target)
+            if column.numeric and column.by_ranks:
+                values = vectors[:, middle]
+                place = np.empty(values.size)
+                place[np.argsort(values, kind="stable")] = (np.arange(values.size) + 0.5) / values.size
+                vectors[:, middle] = column.on_scale(place)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        found: dict[str, npt.NDArray[Any]] = {
+            "total": np.array([self.total]),
+            "facts": np.array([len(self.nets), self.sample_labels, self.head, bool(self.targets)], np.int64),
+            "condition": self.condition,
+        }
+        for i, net in enumerate(self.nets):
+            found |= net.arrays(f"net/{i}")
+        for i, column in enumerate(self.encoding.columns):
+            found |= column.arrays(f"column/{i}")
+        for i, target in enumerate(self.targets):
+            found[f"target/{i}"] = target
+        return found
+
+    @classmethod
+    def from_arrays(cls, sizes: tuple[int, ...], arrays: dict[str, npt.NDArray[Any]]) -> NetworkGenerator:
+        count, labels, head, targets = (int(each) for each in arrays["facts"])
+        nets = tuple(Weighted.from_arrays(f"net/{i}", arrays) for i in range(count))
+        columns = [ColumnEncoding.from_arrays(size, f"column/{i}", arrays) for i, size in enumerate(sizes)]
+        encoding = Encoding(columns=tuple(columns))
+        ends = [net.net[0].inputs for net in nets[1:]] + [encoding.width]
+        if not nets or [net.net[-1].outputs for net in nets] != ends:
+            raise ValueError("the networks do not fit each other")
+        known = tuple(arrays[f"target/{i}"] for i in range(len(sizes))) if targets else ()
+        if any(target.shape != (column.labels,) for target, column in zip(known, columns, strict=False)):
+            raise ValueError("the shares of labels do not fit the columns")
+        return cls(
+            total=float(arrays["total"][0]),
+            encoding=encoding,
+            nets=nets,
+            sample_labels=bool(labels),
+            head=bool(head),
+            condition=arrays["condition"],
+            targets=known,
+        )
+
+
+def matched(scores: Floats, target: Floats) -> Floats:
+    """Scores times a factor for each label, such that the rows' shares are on average those of `target`."""
+    shares = np.maximum(scores, 0.0) + 1e-9
+    shares /= shares.sum(1, keepdims=True)
+    for _ in range(40):
+        mean = shares.mean(0)
+        shares = shares * (np.maximum(target, 1e-9) / mean)
+        shares /= shares.sum(1, keepdims=True)
+    return shares
