@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,19 +49,7 @@ class NetworkGenerator:
     ) -> list[Codes]:
         if not where:
             return self._draw(rows, rng)
-        found: list[list[Codes]] = []
-        have = tried = 0
-        while have < rows:
-            drawn = self._draw(BLOCK, rng)
-            kept = np.logical_and.reduce([mask[drawn[i]] for i, mask in where.items()])
-            found.append([codes[kept] for codes in drawn])
-            have, tried = have + int(kept.sum()), tried + BLOCK
-            if tried >= TRIES * max(rows, BLOCK):
-                raise JobError(
-                    "too few of the rows that the network makes have the values that are asked for",
-                    mend="fix fewer columns, or choose values that are more frequent",
-                )
-        return [np.concatenate([part[i] for part in found])[:rows] for i in range(len(found[0]))]
+        return draw_where(self._draw, rows, rng, where)
 
     def _draw(self, rows: int, rng: np.random.Generator) -> list[Codes]:
         parts = []
@@ -133,6 +122,30 @@ class NetworkGenerator:
             condition=arrays["condition"],
             targets=known,
         )
+
+
+def draw_where(
+    draw: Callable[[int, np.random.Generator], list[Codes]],
+    rows: int,
+    rng: np.random.Generator,
+    where: Mapping[int, npt.NDArray[np.bool_]],
+) -> list[Codes]:
+    """`rows` of the rows that `draw` makes, those in which column i has a code that `where[i]` allows;
+    JobError when they are too rare.
+    """
+    found: list[list[Codes]] = []
+    have = tried = 0
+    while have < rows:
+        drawn = draw(BLOCK, rng)
+        kept = np.logical_and.reduce([mask[drawn[i]] for i, mask in where.items()])
+        found.append([codes[kept] for codes in drawn])
+        have, tried = have + int(kept.sum()), tried + BLOCK
+        if tried >= TRIES * max(rows, BLOCK):
+            raise JobError(
+                "too few of the rows that the network makes have the values that are asked for",
+                mend="fix fewer columns, or choose values that are more frequent",
+            )
+    return [np.concatenate([part[i] for part in found])[:rows] for i in range(len(found[0]))]
 
 
 def matched(scores: Floats, target: Floats) -> Floats:

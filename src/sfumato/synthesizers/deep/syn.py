@@ -16,7 +16,7 @@ from attrs import field, frozen
 from sfumato.discovery.discover import Domain
 from sfumato.domain.codecs import Codec, ValuesCodec
 from sfumato.domain.encoder import Codes, code_dtype
-from sfumato.errors import JobError, UsageError
+from sfumato.errors import UsageError
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     ROWS_SHARE,
@@ -28,7 +28,7 @@ from sfumato.synthesizers.deep.common import (
     start,
 )
 from sfumato.synthesizers.deep.encoding import ColumnEncoding, Encoding
-from sfumato.synthesizers.deep.generator import BLOCK, TRIES
+from sfumato.synthesizers.deep.generator import draw_where
 from sfumato.synthesizers.deep.nets import Weighted, activate, chain
 from sfumato.synthesizers.recipe import generator, synthesizer
 
@@ -279,19 +279,7 @@ class MixtureGenerator:
     ) -> list[Codes]:
         if not where:
             return self._draw(rows, rng)
-        found: list[list[Codes]] = []
-        have = tried = 0
-        while have < rows:
-            drawn = self._draw(BLOCK, rng)
-            kept = np.logical_and.reduce([mask[drawn[i]] for i, mask in where.items()])
-            found.append([codes[kept] for codes in drawn])
-            have, tried = have + int(kept.sum()), tried + BLOCK
-            if tried >= TRIES * max(rows, BLOCK):
-                raise JobError(
-                    "too few of the rows that the network makes have the values that are asked for",
-                    mend="fix fewer columns, or choose values that are more frequent",
-                )
-        return [np.concatenate([part[i] for part in found])[:rows] for i in range(len(found[0]))]
+        return draw_where(self._draw, rows, rng, where)
 
     def _draw(self, rows: int, rng: np.random.Generator) -> list[Codes]:
         weights = self.mixture.weights.ravel()
