@@ -35,6 +35,30 @@ def test_exact_measurements_of_a_tree_are_met(project, shape):
     assert model.total == 1000
 
 
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_margins_and_the_interaction_are_the_whole_table(project, seed):
+    rng = np.random.default_rng(seed)
+    table = 1000 * rng.dirichlet(np.full(6, 2.0)).reshape(2, 3)
+    ones = [Measurement((a,), project(table, (a,)), 1e-6) for a in (0, 1)]
+    # Means along the axes are noise in an interaction, and change nothing.
+    apart = Measurement((0, 1), table + rng.normal(0, 50, (2, 1)), 1e-6, interaction=True)
+    model = fit((2, 3), [*ones, apart], total=1000, sweeps=300)
+    np.testing.assert_allclose(model.marginal((0, 1)), table, atol=1e-2)
+    with pytest.raises(ValueError, match=r"interaction of \(0, 1\) needs a measurement that holds \(1,\)"):
+        fit((2, 3), [ones[0], apart], total=1000)
+
+
+def test_an_interaction_and_a_table_are_averaged_by_their_noise():
+    sizes, values = (2, 2), np.array([[10.0, -10.0], [-10.0, 10.0]])
+    possible = {(0, 1): np.ones(sizes, dtype=bool)}
+    table = Measurement((0, 1), np.full(sizes, 100.0), 2.0)
+    apart = Measurement((0, 1), values, 1.0, interaction=True)
+    (target,) = pool(sizes, [table, apart], 400.0, possible)
+    np.testing.assert_allclose(target.values * 400.0, 100.0 + 0.8 * values)
+    assert target.sigma == pytest.approx((1 / 4 + 1) ** -0.5)
+
+
 def _noisy(rng, sizes, clique, total):
     shape = [sizes[a] for a in clique]
     kind = rng.integers(5)

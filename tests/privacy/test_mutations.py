@@ -19,7 +19,7 @@ from sfumato.privacy.cost import gaussian
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.filter import PrivacyFilter
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.mechanisms import measurement
+from sfumato.privacy.mechanisms import interactions, measurement
 from sfumato.privacy.mechanisms.base import Answer
 from sfumato.privacy.mechanisms.measurement import Measurement
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
@@ -183,6 +183,12 @@ def test_rows_of_a_person_as_if_in_different_cells(patch):
 def test_replacing_charged_as_adding(patch):
     patch(PrivacyUnit, "table_l2_squared", lambda self, relation: self.at_most**2)
     caught(replayed, "a row is replaced", neighbours="replace")
+
+
+def test_replaced_interactions_charged_as_added(patch):
+    original = interactions.squared_distance
+    patch(interactions, "squared_distance", lambda shape, unit, _: original(shape, unit, "add-remove"))
+    caught(replayed, "a row is replaced", neighbours="replace", method="adaptive")
 
 
 def test_scores_charged_as_if_for_one_row(patch):

@@ -1,6 +1,7 @@
 """Record a fit, replay it on a neighbour: nothing may differ but exact answers, by what was charged."""
 
 import csv
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ from sfumato.domain.column import read_column
 from sfumato.domain.kinds import Categorical
 from sfumato.errors import SfumatoError
 from sfumato.privacy.filter import Budget
+from sfumato.privacy.mechanisms.interactions import Interactions
 from sfumato.privacy.mechanisms.measurement import Measurement
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.total import Total
@@ -351,6 +353,10 @@ def test_public_parameters_of_every_mechanism_are_in_the_ledger():
     questions = [
         Measurement(cliques=[(codec,)], sigma=one), Measurement(cliques=[(codec,)], sigma=two),
         Measurement(cliques=[(other,)], sigma=one), Measurement(cliques=[(codec,), (other,)], sigma=one),
+        *(
+            Interactions(cliques=[(c,)], sigma=s, scales=[t])
+            for c in (codec, other) for s in (one, two) for t in (Fraction(1), Fraction(2))
+        ),
         Total(sigma=one), Total(sigma=two),
         *(
             PartitionSelection(columns=[c], public_values=[p], sigma=one, threshold=t)

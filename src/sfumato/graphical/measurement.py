@@ -35,12 +35,15 @@ class Measurement:
 
     `clique`: the attributes, strictly increasing. `values`: counts plus noise, one axis per attribute; any
     finite numbers, negative ones too. `sigma`: standard deviation of the noise of a cell, in counts, above 0;
-    one number, or an array of the shape of `values`. Raises ValueError when any of this does not hold.
+    one number, or an array of the shape of `values`. `interaction`: `values` tell of the interaction of all
+    attributes only (their means along every axis are noise), and the margins are known from elsewhere; sigma
+    is then one number. Raises ValueError when any of this does not hold.
     """
 
     clique: tuple[int, ...] = field(converter=_clique)
     values: Floats = field(converter=_values)
     sigma: float | NDArray[np.float64] = field(converter=_sigma)
+    interaction: bool = field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         clique, shape = self.clique, self.values.shape
@@ -54,6 +57,8 @@ class Measurement:
             raise ValueError(f"measurement of {clique}: sigma has shape {sigma.shape}, values have {shape}")
         if not (np.isfinite(sigma).all() and (sigma > 0).all()):
             raise ValueError(f"measurement of {clique}: sigma must be finite and above 0")
+        if self.interaction and sigma.ndim:
+            raise ValueError(f"measurement of {clique}: the sigma of an interaction must be one number")
 
 
 def check_clique(clique: Sequence[int]) -> None:

@@ -17,7 +17,7 @@ Source: Mullins et al., "Efficient and private marginal reconstruction with loca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -27,6 +27,8 @@ from sfumato.graphical.layout import Floats, cell_count
 from sfumato.graphical.measurement import Measurement
 
 Clique = tuple[int, ...]
+Look = tuple[Floats, float | Floats]
+"""Values and their sigma."""
 
 SIGMAS = (1e-50, 1e50)
 """Noise is clipped into this range, so that squares and their ratios stay finite."""
@@ -57,28 +59,37 @@ def pool(
     `possible[clique]` is False where a cell is known to be 0; what was measured there is noise, and is
     dropped. A measurement whose sigma differs by cell counts with its mean variance towards the others; its
     own target is what was measured: corrections spread evenly over unequal cells would spoil the good ones.
+    An interaction is a look at one residual; ValueError when a margin of its clique was never measured.
     """
-    merged: dict[Clique, tuple[Floats, float | Floats]] = {}
+    merged: dict[Clique, Look] = {}
+    apart: dict[Clique, Look] = {}
     for measurement in measurements:
-        values = np.where(possible[measurement.clique], measurement.values, 0.0)
+        values = measurement.values
         sigma = np.clip(measurement.sigma, *SIGMAS)
         sigma = float(sigma.flat[0]) if (sigma == sigma.flat[0]).all() else sigma
-        merged[measurement.clique] = _average(merged.get(measurement.clique), values, sigma)
-    residuals = _residuals(sizes, merged)
+        if measurement.interaction:
+            apart[measurement.clique] = _average(apart.get(measurement.clique), values, sigma)
+        else:
+            values = np.where(possible[measurement.clique], values, 0.0)
+            merged[measurement.clique] = _average(merged.get(measurement.clique), values, sigma)
+    residuals = _residuals(sizes, merged, apart)
     residuals[()] = np.asarray(total, dtype=np.float64)
-    return [
-        Target(
-            clique,
-            (_rebuild(sizes, clique, residuals) if isinstance(sigma, float) else values) / total,
-            sigma,
-        )
-        for clique, (values, sigma) in merged.items()
-    ]
+    for clique in apart:
+        missing = [part for part in _subsets(clique) if part not in residuals]
+        if missing:
+            raise ValueError(f"the interaction of {clique} needs a measurement that holds {missing[0]}")
+    targets = []
+    for clique in dict.fromkeys(measurement.clique for measurement in measurements):
+        values, sigma = merged.get(clique) or apart[clique]
+        if isinstance(sigma, float):
+            values = _rebuild(sizes, clique, residuals)
+            if clique in merged and clique in apart:
+                sigma = float(1.0 / np.hypot(1.0 / sigma, 1.0 / apart[clique][1]))
+        targets.append(Target(clique, values / total, sigma))
+    return targets
 
 
-def _average(
-    known: tuple[Floats, float | Floats] | None, values: Floats, sigma: float | Floats
-) -> tuple[Floats, float | Floats]:
+def _average(known: Look | None, values: Floats, sigma: float | Floats) -> Look:
     """Inverse-variance mean of two measurements of the same clique."""
     if known is None:
         return values, sigma
@@ -89,21 +100,31 @@ def _average(
 
 
 def _residuals(
-    sizes: Sequence[int], merged: Mapping[Clique, tuple[Floats, float | Floats]]
+    sizes: Sequence[int], merged: Mapping[Clique, Look], apart: Mapping[Clique, Look]
 ) -> dict[Clique, Floats]:
+    """The mean look at each residual, from tables and from interactions measured apart."""
     # Weights are divided by the largest of all, lest squares of tiny sigmas overflow.
-    smallest = min((float(np.min(sigma)) for _, sigma in merged.values()), default=1.0)
+    smallest = min(
+        (float(np.min(look[1])) for looks in (merged, apart) for look in looks.values()), default=1.0
+    )
     sums: dict[Clique, Floats] = {}
     weights: dict[Clique, float] = {}
-    for clique, (values, sigma) in merged.items():
+
+    def add(clique: Clique, look: Look, parts: Iterable[Clique]) -> None:
+        values, sigma = look
         variance = float(np.mean(np.square(np.asarray(sigma) / smallest)))
-        for part in _subsets(clique):
+        for part in parts:
             residual = values.sum(axis=tuple(i for i, a in enumerate(clique) if a not in part))
             for axis in range(len(part)):
                 residual = residual - residual.mean(axis=axis, keepdims=True)
             weight = cell_count(sizes, part) / (variance * cell_count(sizes, clique))
             sums[part] = sums.get(part, 0.0) + weight * residual
             weights[part] = weights.get(part, 0.0) + weight
+
+    for clique, look in merged.items():
+        add(clique, look, _subsets(clique))
+    for clique, look in apart.items():
+        add(clique, look, [clique])
     return {part: sums[part] / weights[part] for part in sums}
 
 

@@ -28,6 +28,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.base import Answer, Clique, Counts, Mechanism
 from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.mechanisms.exact import Exact
+from sfumato.privacy.mechanisms.interactions import Interactions
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
@@ -276,6 +277,24 @@ class Curator:
         answer = self.release(measurement, purpose=purpose)
         sigmas = tuple(float(each) for each in measurement.sigmas)
         return Noisy(tables=answer.arrays, sigma=float(sigma), sigmas=sigmas)
+
+    def interactions(
+        self, cliques: Sequence[Clique], *, scales: Sequence[Fraction], spend: float, purpose: str
+    ) -> Noisy:
+        """Noisy interactions of `cliques` in one pass, noise in proportion to `scales`, for at most `spend`.
+
+        Values and noise are those of centred tables times their number of cells (`mechanisms.interactions`).
+        """
+        if not cliques:
+            return Noisy(tables=(), sigma=0.0)
+        _check_spend(spend)
+        asked = Interactions(cliques=tuple(cliques), sigma=Fraction(1), scales=tuple(scales))
+        sigma = _scale(
+            math.sqrt(asked.squared_distance(self.unit, self.filter.relation) / spend), widest=max(scales)
+        )
+        asked = attrs.evolve(asked, sigma=sigma)
+        answer = self.release(asked, purpose=purpose)
+        return Noisy(tables=answer.arrays, sigma=float(sigma), sigmas=tuple(map(float, asked.sigmas)))
 
     def errors(
         self, scores: ErrorScores, *, spend: float, purpose: str

@@ -21,8 +21,8 @@ from sfumato.privacy.noise_table import Draws, NoiseTable
 from sfumato.privacy.secure_random import random_signs
 from sfumato.privacy.wide_gaussian import LARGEST, WideGaussian
 
-TABLE_LIMIT = 20_480
-"""Largest sigma whose values are all kept in one table (about 13 MB)."""
+TABLE_LIMIT = 1_024
+"""Largest sigma whose values are all kept in one table (under 1 MB)."""
 _GRID_BITS = 9
 
 
@@ -47,7 +47,7 @@ class RoundedGaussian:
         return magnitudes.reshape(shape)
 
     def table(self) -> Law:
-        """The exact law of a draw. ValueError beyond sigma = 20,480, where no table of all values is used."""
+        """The exact law of a draw. ValueError beyond sigma = 1,024, where no table of all values is used."""
         if self.sigma > TABLE_LIMIT:
             raise ValueError(f"there is a table up to sigma = {TABLE_LIMIT} only")
         centre, *others = _magnitudes(self.sigma).weights()

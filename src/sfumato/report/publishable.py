@@ -66,11 +66,12 @@ def publishable_page(model: Model, *, title: str = "") -> Page:
 
 @frozen(kw_only=True)
 class Marginal:
-    """One table of counts that was released."""
+    """One table of counts, or one interaction, that was released."""
 
     columns: tuple[str, ...]
     cells: int
     sigma: float
+    """Noise of a cell, in records."""
     purpose: str
 
     def error(self, rows: float) -> float:
@@ -79,20 +80,18 @@ class Marginal:
 
 
 def _marginals(model: Model) -> list[Marginal]:
-    """Every table of counts in the ledger; what comes from other mechanisms is in the ledger section."""
+    """Every table of counts and every interaction in the ledger, whose section has other mechanisms too."""
     found = []
     for entry in model.ledger:
         facts = entry.parameters
-        if entry.mechanism != "rounded_gaussian_counts":
+        if entry.mechanism not in ("rounded_gaussian_counts", "rounded_gaussian_interactions"):
             continue
+        multiplied = entry.mechanism == "rounded_gaussian_interactions"
         scales = facts.get("scales") or ["1"] * len(facts["cliques"])
         for names, shape, scale in zip(facts["cliques"], facts["shapes"], scales, strict=True):
-            found.append(
-                Marginal(
-                    columns=tuple(names), cells=math.prod(shape), purpose=entry.purpose,
-                    sigma=float(Fraction(facts["sigma"]) * Fraction(scale)),
-                )
-            )  # fmt: skip
+            cells = math.prod(shape)
+            sigma = float(Fraction(facts["sigma"]) * Fraction(scale)) / (cells if multiplied else 1)
+            found.append(Marginal(columns=tuple(names), cells=cells, purpose=entry.purpose, sigma=sigma))
     return found
 
 

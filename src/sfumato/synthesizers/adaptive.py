@@ -2,9 +2,9 @@
 
 1. Row count and one-way marginals; codes that noise would drown are put together (`grouping`).
 2. Round 1: noisy L1 distance of every pair of columns to independence, all in one Gaussian release. A
-   greedy search picks the pairs to measure within a cap on the size of the junction tree; those of columns
-   with few values share tables (`packing`). The budget is divided among the tables in closed form
-   (`structure`). One pass measures them; the model is fitted.
+   greedy search picks the pairs to measure within a cap on the size of the junction tree. Columns with few
+   values are measured by their interactions, others by tables of counts. The budget is divided among them
+   in closed form (`structure`). They are measured; the model is fitted.
 3. Further rounds, as many as the budget can feed: pairs and triples are scored against the current model,
    the worst described ones are measured, the model is fitted again.
 
@@ -16,6 +16,7 @@ candidates in one release and one-shot selection under a cap (as in SWIFT of dps
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from sfumato.domain.views import Coarse
 from sfumato.errors import UsageError
 from sfumato.graphical import GraphicalModel, Measurement, fit
 from sfumato.privacy.curator import Curator
+from sfumato.privacy.mechanisms.measurement import inverse_squares
 from sfumato.privacy.mechanisms.selection import ErrorScores
 from sfumato.synthesizers.dry_run import cells_of, typical_sigma
 from sfumato.synthesizers.estimates import expected_counts
@@ -35,11 +37,18 @@ from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import OneWay, measure_one_way
 from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
-from sfumato.synthesizers.packing import pack
 from sfumato.synthesizers.ranges import Ranges, number_of_ranges, spread, summed
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.schedule import Schedule, groups_that_fit
-from sfumato.synthesizers.structure import MEAN_ABSOLUTE, Candidate, Choice, choose, scales_of
+from sfumato.synthesizers.structure import (
+    MEAN_ABSOLUTE,
+    Candidate,
+    Choice,
+    choose,
+    nearest_step,
+    portion_of,
+    scales_of,
+)
 from sfumato.synthesizers.workload import Clique, Workload, importance_of, sets_of
 
 Floats = npt.NDArray[np.float64]
@@ -50,7 +59,7 @@ SWEEPS = (12, 30)
 """Sweeps of the fit between rounds, and of the last one."""
 STRENGTH = 0.7
 """How long the fit follows measurements, against the engine's default."""
-DOUBT = 1.0
+DOUBT = 0.25
 """Errors below this many scales of their noise are not acted on."""
 HOPELESS = 1e8
 """Noise of scores, in records, at which none is asked for."""
@@ -67,6 +76,8 @@ SCREENING = 2 / 3
 """… and of this, the share for choosing them; the rest scores those that were chosen."""
 TOLERABLE = 0.05
 """Share of the rows by which a chosen pair may miss the best one; settles how many are chosen."""
+MARGINS = 6.0
+"""Pairs' worth of a column whose pairs are measured by their interactions, which tell nothing of it."""
 LARGEST_CANDIDATE = 20_000
 """Cells of the largest triple that is considered."""
 
@@ -300,7 +311,11 @@ class _Run:
         cells = self._cells(clique)
         if clique in self.rough:
             cells = int(np.prod([self.ranges[a].size for a in clique]))
-        return self.goal.weight(clique) * cells
+        return self.goal.weight(clique) * cells * self._portion(clique)
+
+    def _portion(self, clique: Clique) -> float:
+        """Noise of a cell once it is measured, in that of a table: below 1 for an interaction."""
+        return 1.0 if clique in self.rough else portion_of([self.sizes[a] for a in clique])
 
     def _cells(self, clique: Clique) -> int:
         return int(np.prod([self.sizes[a] for a in clique], dtype=np.float64))
@@ -366,24 +381,24 @@ class _Run:
         weights = np.array([self.goal.weight(clique) for clique in cliques])
         likely = np.argsort(-weights * errors, kind="stable")[:LIKELY]
         candidates = [
-            Candidate.of(cliques[i], float(weights[i]), float(errors[i]), estimates[i])
+            Candidate.of(
+                cliques[i], float(weights[i]), float(errors[i]), estimates[i], self._portion(cliques[i])
+            )
             for i in sorted(likely.tolist())
         ]
         choice = choose(
             candidates, sizes=self.sizes, measured=self.measured, spend=tables, distance=self.distance,
             doubt=sigma * DOUBT, max_cells=self.plan.cells_in(number),
         )  # fmt: skip
-        return self._packed(choice) if number == 0 else choice
+        return self._with_margins(choice) if number == 0 else choice
 
-    def _packed(self, choice: Choice) -> Choice:
-        """Pairs of columns with few values in tables of several."""
-        whole = [clique for clique in choice.cliques if clique not in self.rough]
-        tables = pack(whole, self.sizes) | {c: (c,) for c in choice.cliques if c in self.rough}
-        importance = [
-            sum(self._importance(pair) * np.sqrt(self._cells(clique) / self._cells(pair)) for pair in pairs)
-            for clique, pairs in tables.items()
-        ]
-        return Choice(tuple(tables), scales_of(importance))
+    def _with_margins(self, choice: Choice) -> Choice:
+        """One-way marginals besides, of columns whose pairs are measured by their interactions."""
+        apart = {a for clique in choice.cliques if self._portion(clique) < 1 for a in clique}
+        margins = [(a,) for a in sorted(apart) if self._portion((a,)) < 1]
+        importance = [self._importance(clique) for clique in choice.cliques]
+        importance += [MARGINS * self._importance(margin) for margin in margins]
+        return Choice((*choice.cliques, *margins), scales_of(importance))
 
     def _candidates(self, number: int) -> list[Clique]:
         if self.wide:
@@ -427,18 +442,40 @@ class _Run:
         return sorted(kept)
 
     def _measure(self, choice: Choice, spend: float) -> None:
-        noisy = self.curator.measure_each(
-            [self._seen(clique) for clique in choice.cliques],
-            scales=choice.scales,
-            spend=spend,
-            purpose="marginals",
-        )
-        for clique, table, sigma in zip(choice.cliques, noisy.tables, noisy.sigmas, strict=True):
-            values = table.astype(np.float64)
-            if clique in self.rough:
-                ranges, distance = [self.ranges[a] for a in clique], self.promise.get(clique, 0.0)
-                self.known.append(spread(clique, values, sigma, ranges, distance=distance))
-            else:
-                self.known.append(Measurement(clique=clique, values=values, sigma=sigma))
-            if len(clique) > 1:
-                self.measured.append(clique)
+        """Interactions and tables of counts; what the choice would pay for each kind decides their shares."""
+        scales = dict(zip(choice.cliques, choice.scales, strict=True))
+        apart = [clique for clique in scales if self._portion(clique) < 1]
+        whole = [clique for clique in scales if self._portion(clique) == 1]
+        share = float(inverse_squares([scales[c] for c in apart]) / inverse_squares(choice.scales))
+        if apart:
+            noisy = self.curator.interactions(
+                [self._seen(clique) for clique in apart],
+                scales=self._scales_apart(apart, scales),
+                spend=share * spend,
+                purpose="interactions",
+            )
+            for clique, table, sigma in zip(apart, noisy.tables, noisy.sigmas, strict=True):
+                cells = self._cells(clique)
+                self.known.append(Measurement(clique, table / cells, sigma / cells, interaction=True))
+        if whole:
+            noisy = self.curator.measure_each(
+                [self._seen(clique) for clique in whole],
+                scales=[scales[clique] for clique in whole],
+                spend=(1 - share) * spend,
+                purpose="marginals",
+            )
+            for clique, table, sigma in zip(whole, noisy.tables, noisy.sigmas, strict=True):
+                values = table.astype(np.float64)
+                if clique in self.rough:
+                    ranges, distance = [self.ranges[a] for a in clique], self.promise.get(clique, 0.0)
+                    self.known.append(spread(clique, values, sigma, ranges, distance=distance))
+                else:
+                    self.known.append(Measurement(clique=clique, values=values, sigma=sigma))
+        self.measured += [clique for clique in scales if len(clique) > 1]
+
+    def _scales_apart(self, cliques: Sequence[Clique], scales: Mapping[Clique, Fraction]) -> list[Fraction]:
+        """Noise of interactions as they are released, which are at different distances between neighbours."""
+        released = [
+            float(scales[clique]) * self._cells(clique) * np.sqrt(self._portion(clique)) for clique in cliques
+        ]
+        return [nearest_step(each / min(released)) for each in released]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sfumato.graphical import CellCounter
 from sfumato.synthesizers.outlook import Scene
 from sfumato.synthesizers.schedule import Schedule
-from sfumato.synthesizers.structure import GUESS, MEAN_ABSOLUTE, TRIED, Candidate, improving
+from sfumato.synthesizers.structure import GUESS, MEAN_ABSOLUTE, TRIED, Candidate, improving, portion_of
 from sfumato.synthesizers.workload import Clique
 
 Floats = npt.NDArray[np.float64]
@@ -118,4 +118,4 @@ def _candidate(clique: Clique, counts: list[Floats], rows: float, far: float) ->
     for i in clique[1:]:
         expected = np.multiply.outer(expected, counts[i]) / rows
     random = float(np.minimum(MEAN_ABSOLUTE * np.sqrt(expected), 2 * expected).sum())
-    return Candidate.of(clique, 1.0, far + random, expected)
+    return Candidate.of(clique, 1.0, far + random, expected, portion_of(expected.shape))

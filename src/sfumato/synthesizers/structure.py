@@ -24,6 +24,9 @@ Floats = npt.NDArray[np.float64]
 MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
 PATIENCE = 12
 """Candidates in a row that may fail to improve before the search ends."""
+APART = {1: 2 / 3, 2: 1 / 2}
+"""A column, or a pair, is measured by its interaction alone when that has at most this share of its table's
+noise."""
 GUESS = 6.0
 """Candidates are ranked by what they would gain with the budget divided by this."""
 TRIED = 200
@@ -38,25 +41,34 @@ class Candidate:
     weight: float
     distance: float
     """Noisy L1 distance between data and model, in records."""
+    portion: float
+    """Noise of a cell once it is measured, in that of a table of counts: 1, less for an interaction."""
     _cells: Floats = field(repr=False)
     """Expected counts, ascending."""
     _below: Floats = field(repr=False)
     """Sums of the smallest expected counts: 0, e0, e0 + e1, …"""
 
     @classmethod
-    def of(cls, clique: Clique, weight: float, distance: float, expected: Floats) -> Candidate:
+    def of(
+        cls, clique: Clique, weight: float, distance: float, expected: Floats, portion: float = 1.0
+    ) -> Candidate:
         """A candidate whose model marginal is `expected`."""
         cells = np.sort(expected, axis=None)
-        return cls(clique, weight, distance, cells, np.concatenate(([0.0], np.cumsum(cells))))
+        return cls(clique, weight, distance, portion, cells, np.concatenate(([0.0], np.cumsum(cells))))
 
     @property
     def size(self) -> int:
         """Number of cells."""
         return self._cells.size
 
+    @property
+    def importance(self) -> float:
+        """What a unit of noise costs here."""
+        return self.weight * self.size * self.portion
+
     def noise(self, sigma: float) -> float:
         """Expected L1 error after a measurement with noise `sigma`."""
-        level = MEAN_ABSOLUTE * sigma
+        level = MEAN_ABSOLUTE * self.portion * sigma
         small = int(np.searchsorted(self._cells, level))
         return float(self._below[small]) + level * (self.size - small)
 
@@ -96,7 +108,7 @@ def choose(
     for candidate in improving(fresh, chosen, spend=spend, distance=distance, doubt=doubt):
         if counter.add_within(candidate.clique, max_cells):
             chosen.append(candidate)
-    return Choice(tuple(c.clique for c in chosen), scales_of([c.weight * c.size for c in chosen]))
+    return Choice(tuple(c.clique for c in chosen), scales_of([c.importance for c in chosen]))
 
 
 def improving(
@@ -126,9 +138,19 @@ def _covered(clique: Clique, chosen: Sequence[Candidate]) -> bool:
 
 def promised(chosen: Sequence[Candidate], spend: float, distance: float) -> float:
     """Weighted error that measuring all of `chosen` for `spend` removes."""
-    shares = np.array([(c.weight * c.size) ** (2 / 3) for c in chosen])
+    shares = np.array([c.importance ** (2 / 3) for c in chosen])
     sigmas = distance / np.sqrt(spend * shares / shares.sum())
     return sum(c.gain(float(sigma)) for c, sigma in zip(chosen, sigmas, strict=True))
+
+
+def portion_of(sizes: Sequence[int]) -> float:
+    """Noise of a cell, in that of a table of counts for the same price, when the margins are known otherwise.
+
+    An interaction (`sfumato.privacy.mechanisms.interactions`) moves by Π (1 - 1/s) of what a table does, in
+    squares, and that share of the noise on it is in its own directions. 1: the table is to be measured.
+    """
+    portion = float(np.prod([1 - 1 / size for size in sizes]))
+    return portion if 0 < portion <= APART.get(len(sizes), 0.0) else 1.0
 
 
 def scales_of(importance: Sequence[float]) -> tuple[Fraction, ...]:
@@ -139,9 +161,10 @@ def scales_of(importance: Sequence[float]) -> tuple[Fraction, ...]:
     if not len(importance):
         return ()
     ratios = (np.array(importance, dtype=np.float64) / max(importance)) ** (-1 / 3)
-    return tuple(_nearest(float(ratio)) for ratio in ratios)
+    return tuple(nearest_step(float(ratio)) for ratio in ratios)
 
 
-def _nearest(ratio: float) -> Fraction:
+def nearest_step(ratio: float) -> Fraction:
+    """The nearest to `ratio` (at least 1) of 1, 3/2, 2, 3, 4, 6, …"""
     steps = [Fraction(2**k * m, 2) for k in range(24) for m in (2, 3)]
     return min(steps, key=lambda step: abs(np.log(float(step) / ratio)))

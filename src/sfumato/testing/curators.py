@@ -14,6 +14,7 @@ from sfumato.privacy.curator import Curator
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.mechanisms.base import Answer, Mechanism
+from sfumato.privacy.mechanisms.interactions import Interactions
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.measurement import Measurement
 from sfumato.privacy.mechanisms.noisy_entropies import NoisyEntropies
@@ -91,7 +92,7 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
     empty for all other mechanisms.
     """
     match mechanism:
-        case Measurement():
+        case Measurement() | Interactions():
             return mechanism.sigmas
         case Total():
             return (mechanism.sigma,)
@@ -104,7 +105,7 @@ def noise_scales(mechanism: Mechanism) -> tuple[Fraction, ...]:
 
 def exact_arrays(mechanism: Mechanism, exact: Any) -> list[npt.NDArray[np.int64]]:
     """The exact answer of such a mechanism as a list of arrays."""
-    return list(exact) if isinstance(mechanism, Measurement) else [exact]
+    return list(exact) if isinstance(mechanism, Measurement | Interactions) else [exact]
 
 
 class FakeCurator(Recorder):
@@ -122,7 +123,7 @@ class FakeCurator(Recorder):
     def _reply(self, mechanism: Mechanism, exact: Any) -> Answer:
         self.void = "the counts are exact, for tests"
         match mechanism:
-            case Measurement() | LaplaceCounts():
+            case Measurement() | Interactions() | LaplaceCounts():
                 return Answer(arrays=tuple(exact))
             case Total() | NoisyErrors() | NoisyEntropies() | VectorSum() | ScoreProducts():
                 return Answer(arrays=(exact,))
