@@ -28,7 +28,7 @@ from sfumato.privacy.mechanisms.weighted_errors import WeightedErrors
 from sfumato.synthesizers.estimates import expected_counts
 from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
-from sfumato.synthesizers.one_way import OneWay, measure_one_way
+from sfumato.synthesizers.one_way import LEAST, OneWay, measure_one_way
 from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.structure import MEAN_ABSOLUTE
@@ -119,9 +119,14 @@ class _Run:
         ]
         self.views = [Coarse(codec, tuple(g.tolist())) for codec, g in zip(codecs, self.groups, strict=True)]
         self.sizes = [view.size for view in self.views]
+        # A group may turn out to have rows though none was expected in it: they take its allowed codes.
+        self.within = tuple(
+            np.where(codec.allowed, np.maximum(c, LEAST * ones.total), 0.0)
+            for codec, c in zip(codecs, ones.counts, strict=True)
+        )
         counts = [
             np.bincount(g, weights=c, minlength=size)
-            for g, c, size in zip(self.groups, ones.counts, self.sizes, strict=True)
+            for g, c, size in zip(self.groups, self.within, self.sizes, strict=True)
         ]
         self.base = [table / ones.total for table in counts]
         self.known = [
@@ -145,7 +150,7 @@ class _Run:
             if moved <= MEAN_ABSOLUTE * sigma:
                 selecting, measuring = 4 * selecting, 4 * measuring
         return MarginalGenerator(
-            total=self.ones.total, counts=self.ones.counts, groups=tuple(self.groups), model=model
+            total=self.ones.total, counts=self.within, groups=tuple(self.groups), model=model
         )
 
     def _round(
