@@ -44,6 +44,13 @@ class PrivacyUnit:
                 f"a unit of at most {value} rows", mend="name the column of persons and a bound ≥ 1"
             )
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be public: single rows are
+        replaced.
+        """
+        return self.neighbours == "replace" and self.column is None
+
     def table_l2_squared(self, relation: Relation) -> int:
         """Squared L2 distance that neighbours can put between one table of counts."""
         return self.at_most**2 * (1 if relation == "add-remove" else 2)

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[np.int64]
 
-TABLES_OF_NOISE = 1e-30
-"""Delta of samplers that add noise from tables, whose distance to the ideal law is below 2**-200."""
 DRAWS_AT_MOST = 1_000_000
 
 
@@ -135,18 +133,17 @@ def draw(
     names = _names(facts, columns, privacy)
     axes = axes_of(facts, names)
     choose(sampler, n=None, k=2, epsilon=epsilon)  # a name that is not known shows before the table is opened
-    if sampler.startswith("laplace"):
-        delta = max(delta, TABLES_OF_NOISE)
     private = PrivateTable.open(table, dialect=dialect)
     private.check_types(facts)
     _check_there(private, names, privacy)
     facts = with_decimal_mark(private.as_stored(facts), private.columns, dialect.decimal if dialect else ".")
     axes = axes_of(facts, names)
     private.check_rows()
-    kept = privacy.neighbours == "replace" and privacy.column is None
-    public = kept and (dialect is None or dialect.bad_rows == "error")
+    public = privacy.keeps_rows and (dialect is None or dialect.bad_rows == "error")
     symbols = alphabet_size(axes)
-    terms: dict[str, Any] = {"k": symbols, "epsilon": epsilon, "m": m, "delta": delta}
+    terms: dict[str, Any] = {
+        "k": symbols, "epsilon": epsilon, "m": m, "delta": delta, "filled": filled,
+    }  # fmt: skip
     if not public:
         # Whatever can be wrong with the question is found before it is charged.
         _draws(axes, choose(sampler, n=None, unit=privacy, **terms), m, None, filled)
@@ -176,7 +173,12 @@ def draw(
         bound=choice.bound,
         ledger=curator.ledger,
         statement=statement_of(
-            curator.ledger, delta=delta, unit=str(privacy), void=curator.void, leaks=facts.leaks()
+            curator.ledger,
+            delta=delta,
+            unit=str(privacy),
+            void=curator.void,
+            leaks=facts.leaks(),
+            released="The released records",
         ),
         notes=private.notes,
     )
