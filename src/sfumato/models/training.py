@@ -22,15 +22,15 @@ from sfumato.privacy.filter import (
     Accountant,
     Budget,
     PrivacyFilter,
-    check_delta,
     check_epsilon,
+    check_pure_delta,
     check_scale,
 )
 from sfumato.privacy.mechanisms.prior import PriorRelease
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import RELATIONS, PrivacyUnit
-from sfumato.scalars import plain, plain_options, real
+from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
@@ -209,9 +209,9 @@ def delta_for(recipe: Recipe, accountant: Accountant, delta: float | None, schem
     """`delta`, checked, or the default. 0 is for methods whose charges have an epsilon each."""
     if delta is None:
         return default_delta(schema.rows_at_most)
-    found = real(delta, "delta")
-    if found != 0:
-        return check_delta(found)
+    found = check_pure_delta(delta)
+    if found:
+        return found
     if accountant == "pure" or (isinstance(recipe, Releases) and accountant == "gdp"):
         return 0.0
     pure = ", ".join(

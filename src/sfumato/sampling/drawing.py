@@ -14,7 +14,7 @@ from attrs import frozen
 from sfumato.domain.alphabet import Symbols, alphabet_size, symbols_of
 from sfumato.domain.column import Column
 from sfumato.errors import UsageError
-from sfumato.privacy.filter import Budget, check_delta, check_epsilon
+from sfumato.privacy.filter import Budget, check_epsilon, check_pure_delta
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.draws import Draws, rounded
 from sfumato.privacy.private_table import PrivateTable
@@ -225,12 +225,6 @@ def check_draws(m: Any) -> int:
     if found > DRAWS_AT_MOST:
         raise UsageError(f"at most {DRAWS_AT_MOST:,} records can be drawn at once, not {found:,}")
     return found
-
-
-def check_pure_delta(delta: Any) -> float:
-    """Delta, which may be 0."""
-    found = plain(delta)
-    return 0.0 if isinstance(found, int | float) and found == 0 else check_delta(found)
 
 
 def _whole(value: Any, name: str, *, least: int) -> int:
