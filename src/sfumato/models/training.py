@@ -29,7 +29,7 @@ from sfumato.privacy.filter import (
 from sfumato.privacy.mechanisms.prior import PriorRelease
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import default_delta
-from sfumato.privacy.unit import RELATIONS, PrivacyUnit
+from sfumato.privacy.unit import PrivacyUnit, check_relation
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
@@ -301,9 +301,7 @@ def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
 
 def unit_of(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None) -> PrivacyUnit:
     """The unit of privacy that the caller, or else the schema, states."""
-    relation = neighbours or schema.neighbours
-    if relation not in RELATIONS:
-        raise UsageError(f"neighbours must be one of {', '.join(RELATIONS)}, not {relation!r}")
+    relation = check_relation(neighbours or schema.neighbours)
     stated = (schema.unit.column, schema.unit.at_most) if schema.unit else (None, 1)
     column, at_most = stated if unit is None else _pair(unit)
     return PrivacyUnit(neighbours=relation, column=column, at_most=at_most)

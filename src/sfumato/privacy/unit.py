@@ -26,6 +26,14 @@ Relation = Literal["add-remove", "replace"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
+def check_relation(name: str) -> Relation:
+    """The relation of that name, or UsageError."""
+    for relation in RELATIONS:
+        if relation == name:
+            return relation
+    raise UsageError(f"neighbours must be one of {', '.join(RELATIONS)}, not {name!r}")
+
+
 @frozen(kw_only=True)
 class PrivacyUnit:
     """What is added, removed or replaced between neighbouring tables."""

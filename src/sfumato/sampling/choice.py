@@ -18,6 +18,7 @@ from fractions import Fraction
 from attrs import frozen
 
 from sfumato.errors import UsageError
+from sfumato.privacy.filter import check_epsilon
 from sfumato.privacy.mechanisms.draws import AT_ONCE, COUNTABLE, SAMPLERS, is_roo, mass_of, rounded, steps
 from sfumato.privacy.three_points import each_of_total
 from sfumato.privacy.unit import PrivacyUnit, Relation
@@ -112,6 +113,9 @@ def choose(
     neighbours differ in; default: one record. filled: where n is private, a public number of rows that
     tables are said to have, up to which subrr fills smaller ones. UsageError for a name that is not known.
     """
+    if k < 1 or m < 1 or (n is not None and n < 0) or filled < 0:
+        raise UsageError("k and m are at least 1, and n at least 0")
+    epsilon = check_epsilon(epsilon)
     job = _Job(n=n, k=k, epsilon=epsilon, m=m, delta=delta, unit=unit or PrivacyUnit(), filled=filled)
     if sampler != AUTO:
         if sampler not in SAMPLERS:

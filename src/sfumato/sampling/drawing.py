@@ -19,7 +19,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.draws import Draws, rounded
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import Statement, statement_of
-from sfumato.privacy.unit import PrivacyUnit
+from sfumato.privacy.unit import PrivacyUnit, check_relation
 from sfumato.sampling.choice import AUTO, Choice, choose
 from sfumato.scalars import plain
 
@@ -202,18 +202,20 @@ def sample(
     private.
     """
     array = np.asarray(data)
-    k = _whole(k, "k", least=1)
+    k, draws = _whole(k, "k", least=1), 1 if m is None else check_draws(m)
+    epsilon, delta = check_epsilon(epsilon), check_pure_delta(delta)
+    unit = PrivacyUnit(neighbours=check_relation(neighbours))
+    choose(sampler, n=None, k=2, epsilon=epsilon, unit=unit)
     if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         raise UsageError("the data must be a one-dimensional array of whole numbers")
     if k == 1 or array.size == 0:
         # Nothing can be told: a uniform symbol is drawn.
-        found = np.random.default_rng().integers(k, size=m or 1)
-        check_epsilon(epsilon)
+        found = np.random.default_rng().integers(k, size=draws)
         return int(found[0]) if m is None else found
     facts = {"columns": {"symbol": {"type": "int", "min": 0, "max": k - 1, "nullable": False}}}
     drawn = draw(
         {"symbol": array}, columns=["symbol"], schema=facts, epsilon=epsilon, sampler=sampler,
-        m=1 if m is None else m, delta=delta, neighbours=neighbours,
+        m=draws, delta=delta, neighbours=neighbours,
     )  # fmt: skip
     symbols = drawn.records.get_column("symbol").to_numpy().astype(np.int64)
     return int(symbols[0]) if m is None else symbols
@@ -230,7 +232,7 @@ def check_draws(m: Any) -> int:
 def _whole(value: Any, name: str, *, least: int) -> int:
     found = plain(value)
     if isinstance(found, bool) or not isinstance(found, int) or not least <= found < 1 << 62:
-        raise UsageError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        raise UsageError(f"{name} must be a whole number of at least {least}, and below 2**62, not {value!r}")
     return found
 
 
