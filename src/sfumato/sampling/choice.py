@@ -81,8 +81,8 @@ def distance_bound(
         extra = (k - 1) * none + more
         return extra / (n + extra)
     if sampler == "laplace-euclid":
-        off = k / epsilon if relation == "replace" else (k + math.sqrt(2 * k)) / (2 * epsilon)
-        return min(off / n, 1.0)
+        scale = (2 if relation == "replace" else 1) / epsilon
+        return min((k + math.sqrt(2 * k)) * scale / (2 * n), 1.0)
     raise UsageError(f"no bound in closed form is known for {sampler!r}")
 
 
