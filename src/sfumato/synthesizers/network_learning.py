@@ -46,7 +46,7 @@ LABELS = 40
 """Most buckets of a column without an order."""
 OUTCOMES = 256
 """Most groups of a column."""
-NOISE = 0.1
+NOISE = 0.25
 """Noise of a table of parameters may be off by this share of the rows, at most."""
 
 
