@@ -271,7 +271,7 @@ def test_weights_do_not_go_with_a_ledger(tmp_path):
 def test_omega_follows_what_the_network_lets_pass(frame):
     network = sf.fit(frame, epsilon=3.0, delta=1e-7, method="bayes-net", schema=SCHEMA).generator.network
     given = {"epsilon0": 0.2, "gamma": 2.0, "seeds": 16_000.0}
-    few, many = (enough_to_draw(network, (3, 4, 5), k=k, **given) for k in (5, 6000))
+    few, many = (enough_to_draw(network, (3, 4, 5), k=k, **given) for k in (5, 12_000))
     assert few == (3, 4, 5) and many[0] > 3 and many[-1] == 5
 
 
