@@ -38,12 +38,13 @@ def publishable_page(model: Model, *, title: str = "") -> Page:
     expected = next(iter(prospects(model, (1.0,))), None)
     noise = _marginals(model)
     table = model.schema.table if getattr(model.schema, "table", None) else ""
-    secret = bool(model.void)
+    void = model.statement.void
+    secret = bool(void)
     return Page(
         title=title or f"Differentially private model{f' of {table}' if table else ''}",
         subtitle=f"Method {model.method}; {model.extent} and {len(model.schema.columns)} columns.",
         stamp="NOT PRIVATE: do not publish" if secret else STAMP,
-        stamp_means=f"{model.void}." if secret else STAMP_MEANS,
+        stamp_means=f"{void}." if secret else STAMP_MEANS,
         secret=secret,
         guarantee=guarantee_card(model),
         groups=_groups(model, expected, noise),
