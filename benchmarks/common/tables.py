@@ -11,13 +11,13 @@ Travel time 3 minutes a code up to 189, and missing (64 codes); Vehicle occupanc
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from attrs import frozen
+from benchmarks.common.shared_files import NoTableError, shared_file
 
 CODED = {
     "adult": ("adult_discrete/adult.csv.gz", "adult_discrete/adult-domain.json"),
@@ -44,17 +44,13 @@ class Table:
     numbers: tuple[bool, ...]
 
 
-class NoTableError(Exception):
-    """Why a table cannot be had."""
-
-
 def find(name: str, rows: int | None = None) -> Table:
     """The table called `name`, or rows.csv:domain.json; `rows` takes a fixed random subset of so many."""
     if name == "acs_income":
-        frame, sizes, numbers = _acs_income(_shared(ACS_INCOME))
+        frame, sizes, numbers = _acs_income(shared_file(ACS_INCOME))
     else:
         if name in CODED:
-            files = tuple(_shared(file) for file in CODED[name])
+            files = tuple(shared_file(file) for file in CODED[name])
         elif ":" in name:
             files = (Path(name.rsplit(":", 1)[0]), Path(name.rsplit(":", 1)[1]))
         else:
@@ -66,16 +62,6 @@ def find(name: str, rows: int | None = None) -> Table:
         name=name, columns=tuple(frame.columns), codes=frame.cast(pl.Int32).to_numpy(),
         sizes=sizes, numbers=numbers,
     )  # fmt: skip
-
-
-def _shared(file: str) -> Path:
-    folder = os.environ.get("SFUMATO_DATA")
-    if not folder:
-        raise NoTableError("SFUMATO_DATA does not name the folder of the tables")
-    path = Path(folder) / file
-    if not path.exists():
-        raise NoTableError(f"{path} not found")
-    return path
 
 
 def _coded(rows: Path, domain: Path) -> tuple[pl.DataFrame, tuple[int, ...], tuple[bool, ...]]:

@@ -21,15 +21,19 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import figures
 import numpy as np
-from synthesis import NO_NOISE, Split, drawn, sampled
 
-import tables
-from sfumato.evaluation.distances import total_variation
-from sfumato.evaluation.private_erm import LOGISTIC, SVM, minimise, objective_perturbed, output_perturbed
-from sfumato.privacy.plausible import SafeRelease, epsilon_of_fixed_class, theorem_1
-from sfumato.privacy.plausible.candidates import CHUNK
+sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).parent)]
+
+import figures  # noqa: E402
+from benchmarks.common.shared_files import NoTableError  # noqa: E402
+from synthesis import NO_NOISE, Split, drawn, sampled  # noqa: E402
+
+import tables  # noqa: E402
+from sfumato.evaluation.distances import total_variation  # noqa: E402
+from sfumato.evaluation.private_erm import LOGISTIC, SVM, minimise, objective_perturbed, output_perturbed  # noqa: E402
+from sfumato.privacy.plausible import SafeRelease, epsilon_of_fixed_class, theorem_1  # noqa: E402
+from sfumato.privacy.plausible.candidates import CHUNK  # noqa: E402
 
 OMEGAS: dict[str, tuple[int, ...]] = {
     "omega = 11": (11,), "omega = 10": (10,), "omega = 9": (9,), "omega in 9-11": (9, 10, 11),
@@ -393,7 +397,7 @@ def main() -> None:
             break
         try:
             split = Split.of(tables.find(name, asked.rows))
-        except tables.NoTableError as reason:
+        except NoTableError as reason:
             print(f"{name} is left out: {reason}", file=sys.stderr)
             continue
         print(

@@ -6,14 +6,13 @@ publication. Every attribute is a whole number; a category is its place in a fix
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 from attrs import frozen
+from benchmarks.common.shared_files import shared_file
 
 AGE_BUCKETS = (17, 27, 37, 47, 57, 67, 77, 87)
 HOURS_BUCKETS = (1, 15, 30, 45, 60, 75, 90)
@@ -27,10 +26,6 @@ SCHOOLING = (
 """The 24 levels in order; buckets: up to grade 12, high school and some college, and each degree."""
 SCHOOLING_BUCKETS = (0, 15, 19, 20, 21, 22, 23)
 MONEY = (1, 1_000, 5_000, 10_000, 20_000, 40_000, 80_000, 160_000)
-
-
-class NoTableError(Exception):
-    """Why a table cannot be had."""
 
 
 @frozen(kw_only=True)
@@ -77,16 +72,6 @@ def find(name: str, rows: int | None = None) -> Table:
     return Table(name=name, frame=frame.cast(pl.Int64), sizes=sizes, starts=starts, income=income)
 
 
-def _shared(file: str) -> Path:
-    folder = os.environ.get("SFUMATO_DATA")
-    if not folder:
-        raise NoTableError("SFUMATO_DATA does not name the folder of the tables")
-    path = Path(folder) / file
-    if not path.exists():
-        raise NoTableError(f"{path} not found")
-    return path
-
-
 def _labels(series: pl.Series, known: tuple[str, ...] | None = None) -> pl.Series:
     texts = series.cast(pl.String)
     values = list(known) if known else texts.drop_nulls().unique().sort().to_list()
@@ -104,7 +89,7 @@ def _cut(series: pl.Series, ends: tuple[int, ...]) -> pl.Series:
 
 
 def _acs_2018() -> tuple[pl.DataFrame, dict[str, tuple[int, ...]], str]:
-    raw = pl.read_parquet(_shared("acs_income_2018/acs_income_2018_holdout.parquet"))
+    raw = pl.read_parquet(shared_file("acs_income_2018/acs_income_2018_holdout.parquet"))
     travel = raw["Travel time to work"].fill_null(0).clip(0, 99)
     frame = pl.DataFrame(
         {
@@ -130,7 +115,7 @@ def _acs_2018() -> tuple[pl.DataFrame, dict[str, tuple[int, ...]], str]:
 
 
 def _acs_2013() -> tuple[pl.DataFrame, dict[str, tuple[int, ...]], str]:
-    raw = pl.read_parquet(_shared("acs_pums_2013_2017_income/acsbig.parquet"))
+    raw = pl.read_parquet(shared_file("acs_pums_2013_2017_income/acsbig.parquet"))
     frame = pl.DataFrame(
         {
             "age": raw["agep"].clip(17, 95) - 17,
@@ -163,7 +148,7 @@ def _adult() -> tuple[pl.DataFrame, dict[str, tuple[int, ...]], str]:
     for file, skip in (("adult_raw/adult.data", 0), ("adult_raw/adult.test", 1)):
         lines = [
             [cell.strip().rstrip(".") for cell in line.split(",")]
-            for line in _shared(file).read_text().splitlines()[skip:]
+            for line in shared_file(file).read_text().splitlines()[skip:]
             if line.count(",") == 14
         ]
         parts += lines

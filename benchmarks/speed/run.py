@@ -26,7 +26,8 @@ from benchmarks.common.environments import DEFAULT
 from benchmarks.common.fits import Workplace, expand
 from benchmarks.common.printing import Lines
 from benchmarks.common.processes import NothingError, StoppedError
-from benchmarks.common.tables import NoTableError, find
+from benchmarks.common.shared_files import NoTableError
+from benchmarks.common.tables import find
 
 
 def main() -> None:

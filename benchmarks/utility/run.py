@@ -33,7 +33,8 @@ from benchmarks.common.environments import DEFAULT
 from benchmarks.common.fits import OURS, Workplace, expand
 from benchmarks.common.printing import Lines
 from benchmarks.common.processes import NothingError
-from benchmarks.common.tables import NoTableError, find
+from benchmarks.common.shared_files import NoTableError
+from benchmarks.common.tables import find
 
 
 def main() -> None:

@@ -40,6 +40,23 @@ def test_plan_takes_the_terms_of_a_run(schema):
     assert noise("--unit", "who", "--at-most", 4) == pytest.approx(4 * base)
 
 
+def test_plan_says_when_single_records_are_dear(tmp_path):
+    schema = tmp_path / "s.toml"
+    schema.write_text(
+        '[columns]\nsex = {type = "categorical", values = ["f", "m"]}\nage = {type = "int", min = 0, max = 99}\n'
+    )
+    words = ("plan", "--schema", schema, "--rows", 20_000, "--method", "roo")
+    many = sfumato(*words, "--epsilon", 1)
+    assert many.code == 0
+    assert "a noisy histogram would be cheaper (sfumato draw --sampler laplace-euclid)" in many.err
+    assert "SubRR, with --rows-at-least 20000 would be cheaper" in many.err
+    public = sfumato(*words, "--epsilon", 1, "--neighbours", "replace", "--delta", 0, "--json").json()
+    assert public["delta"] == 0
+    assert any(text.startswith("SubRR would be cheaper") for text in public["plans"][0]["warnings"])
+    # For one record neither is.
+    assert sfumato(*words, "--epsilon", 1, "--set", "records=1").err.count("cheaper") == 0
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [

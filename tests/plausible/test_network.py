@@ -278,6 +278,9 @@ def test_structures_are_acyclic_within_cost_and_cannot_be_improved(seed):
 
 
 def test_orders_put_parents_first():
+    # Of attributes that may come next, the one with fewest codes does.
+    assert Dag.of([(), (), (0,), ()], [9, 4, 2, 7]).order == (1, 3, 0, 2)
+    assert Dag.of([(), (), (1,), ()], [5, 5, 2, 7]).order == (1, 2, 0, 3)
     assert Dag.of(PARENTS).order.index(4) > max(Dag.of(PARENTS).order.index(j) for j in (1, 3))
     for parents in itertools.product([(), (1,)], [(), (0,)]):
         if parents == ((1,), (0,)):

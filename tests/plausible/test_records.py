@@ -28,6 +28,15 @@ TABLE = {
 """(k, gamma, epsilon0, passing): epsilon of 1, 100, 10,000 and 100,000 records."""
 
 
+LARGE_K = {
+    (2, 0.5): ((0.0912, 0.677, 2.16), (0.061, 0.474, 1.513)),
+    (4, 0.5): ((0.1145, 0.940, 3.07), (0.079, 0.656, 2.131)),
+    (2, 0.1): ((0.162, 1.464, 4.90), (0.110, 1.019, 3.384)),
+}
+"""k = 5,000, epsilon0 = 0.01: (gamma, passing): epsilon of 100, 10,000 and 100,000 records, of the dearest class and of
+the one with 5,024 seeds. The second are what a grid of classes shows that has no point between 4,768 and 5,024."""
+
+
 @pytest.mark.parametrize("row", TABLE, ids=str)
 def test_the_table_of_n_records(row):
     k, gamma, epsilon0, passing = row
@@ -45,8 +54,32 @@ def test_large_k_is_dearest_right_below_k():
     coins = Coins.of(5000, 2, 0.01, 0.5 * SEEDS)
     gain = np.where(coins.s > 0, (coins.t - coins.s) ** 2 / np.maximum(coins.s, 1e-300), 0.0)
     assert coins.count[int(np.argmax(gain))] == 4999
-    found = epsilon_of_fixed_class(5000, 2, 0.01, records=10_000, mass=0.5 * SEEDS, delta=DELTA)
-    assert found == pytest.approx(0.6767, rel=0.01)
+    for (gamma, passing), (dearest, skipped) in LARGE_K.items():
+        for records, one, other in zip((100, 10_000, 100_000), dearest, skipped, strict=True):
+            given = {"records": records, "mass": passing * SEEDS, "delta": DELTA}
+            found = epsilon_of_fixed_class(5000, gamma, 0.01, **given)
+            assert found == pytest.approx(one, rel=0.01)
+            assert epsilon_of_fixed_class(5000, gamma, 0.01, count=4999, **given) == pytest.approx(
+                found, abs=3e-5
+            )
+            at_5024 = epsilon_of_fixed_class(5000, gamma, 0.01, count=5024, **given)
+            assert at_5024 == pytest.approx(other, rel=0.02) and at_5024 < 0.75 * found
+
+
+def test_the_dearest_class_agrees_with_a_general_accountant():
+    """The class of 4,999 seeds as a pair of coins, composed by somebody else's code on a fine grid."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    s = 9998 * 0.5 * math.exp(-0.01) / (0.5 * SEEDS)
+    mass_after = 0.5 * SEEDS + 9999 * 0.5 - 9998 * 0.5 * math.exp(-0.01)
+    t = 9999 * 0.5 / mass_after
+    one, other = ({1: math.log(p), 0: math.log1p(-p)} for p in (s, t))
+    pair = pld.from_two_probability_mass_functions(
+        one, other, value_discretization_interval=1e-5, pessimistic_estimate=True
+    )
+    general = pair.self_compose(100).get_epsilon_for_delta(DELTA)
+    found = epsilon_of_fixed_class(5000, 2, 0.01, records=100, mass=0.5 * SEEDS, delta=DELTA)
+    assert 0.985 * general <= found <= general * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("k, gamma, epsilon0", [(50, 4, 1.0), (500, 2, 0.1), (50, 1 + 1e-9, 1.0)])

@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato import sampling
 from sfumato.domain.alphabet import alphabet_of, alphabet_size, symbols_of
 from sfumato.errors import GuaranteeError, InputError, JobError, Overdraft, SfumatoError, UsageError
+from sfumato.privacy.dataset_ledger import DatasetLedger
 from sfumato.privacy.filter import Budget
 from sfumato.privacy.mechanisms import draws as mechanism
 from sfumato.privacy.mechanisms.draws import SAMPLERS, Draws, different, mass_of, uniform
@@ -553,3 +554,99 @@ def test_replays_notice_a_price_that_is_too_low(monkeypatch):
         monkeypatch.undo()
     with pytest.raises((AssertionError, SfumatoError)):
         record_replay(one, one[:3], method="ds-roo", schema=schema, neighbours="replace", relation="replace")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"m": 0}, "at least 1"),
+        ({"m": 1.5}, "whole number"),
+        ({"m": 10**7}, "at most 1,000,000"),
+        ({"sampler": "best"}, "no sampler 'best'"),
+        ({"neighbours": "other"}, "neighbours must be one of"),
+        ({"epsilon": 0}, "above 0"),
+        ({"epsilon": math.inf}, "finite"),
+        ({"delta": 1}, "between 1e-30 and 1"),
+        ({"k": 0}, "at least 1"),
+        ({"k": 1 << 62}, "below 2**62"),
+    ],
+)
+@pytest.mark.parametrize("data", [[], [0, 3, 1]])
+def test_wrong_arguments_are_refused_whatever_the_data(wrong, says, data):
+    with pytest.raises(UsageError) as refused:
+        sampling.sample(data, **{"k": 4, "epsilon": 1.0, **wrong})
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_one_record_one_symbol_and_extreme_epsilons(sampler, neighbours):
+    given = {"sampler": sampler, "neighbours": neighbours}
+    for epsilon in (1e-5, 1000.0):
+        assert sampling.sample([3], k=5, epsilon=epsilon, **given) in range(5)
+        assert sampling.sample([0, 1, 1], k=2, epsilon=epsilon, **given) in range(2)
+        assert sampling.sample([0, 0], k=1, epsilon=epsilon, m=2, **given).tolist() == [0, 0]
+        assert sampling.sample([-7, 99], k=5, epsilon=epsilon, **given) in range(5)
+    if sampler.startswith("laplace"):
+        with pytest.raises(JobError, match="noise on each"):
+            sampling.sample([3], k=10**12, epsilon=1.0, **given)
+    else:
+        assert 0 <= sampling.sample([3], k=10**12, epsilon=1.0, **given) < 10**12
+    if sampler == "subrr" and neighbours == "replace":
+        with pytest.raises(JobError, match="at most once"):
+            sampling.sample([3, 1], k=5, epsilon=1.0, m=3, **given)
+    else:
+        assert sampling.sample([3, 1], k=5, epsilon=1.0, m=3, **given).shape == (3,)
+
+
+def test_noisy_histograms_are_pure(tmp_path):
+    """Their noise is exact: delta stays 0, in the statement and on the ledger."""
+    found = sampling.draw(TABLE, columns=["sex", "grade"], schema=SCHEMA, epsilon=0.5, m=20,
+                          sampler="laplace-euclid", ledger=tmp_path / "l", dataset="d")  # fmt: skip
+    assert (found.statement.epsilon, found.statement.delta) == (0.5, 0.0)
+    assert "pure: delta is 0" in str(found.statement)
+    # Noise for many rows of many persons is beyond what can be drawn: said before anything is charged.
+    persons = PEOPLE.select("who", "sex")
+    with pytest.raises(JobError, match="a draw cannot cost"):
+        sampling.draw(persons, columns=["sex"], schema=PEOPLE_SCHEMA, epsilon=1e-5, unit=("who", 10**9),
+                      sampler="laplace-clip", ledger=tmp_path / "m", dataset="d")  # fmt: skip
+    assert not (tmp_path / "m").exists()
+
+
+def test_what_was_drawn_is_stated_not_a_model():
+    found = sampling.draw(TABLE, columns=["sex"], schema=SCHEMA, epsilon=1.0, neighbours="replace")
+    said = str(found.statement)
+    assert said.startswith("The released records are (1, 0)-differentially private") and "model" not in said
+    assert said.endswith("For adding or removing one unit nothing is guaranteed.")
+
+
+def test_single_records_without_delta(tmp_path):
+    schema = {"columns": {name: SCHEMA["columns"][name] for name in ("sex", "grade")}}
+    table = TABLE.select("sex", "grade")
+    for method in ("roo", "ds-roo"):
+        for neighbours in ("add-remove", "replace"):
+            ledger = tmp_path / f"{method}-{neighbours}"
+            DatasetLedger(ledger).limit("d", epsilon=2.5, delta=0)
+            given = {"epsilon": 2.0, "delta": 0, "method": method, "schema": schema, "neighbours": neighbours,
+                     "options": {"records": 9}, "ledger": ledger, "dataset": "d"}  # fmt: skip
+            model = sf.fit(table, **given)
+            assert (model.statement.delta, model.statement.epsilon) == (0.0, pytest.approx(2.0))
+            model.save(tmp_path / "model", force=True)
+            assert sf.assert_dp(tmp_path / "model", epsilon=2.0, delta=0.0).delta == 0
+            assert DatasetLedger(ledger).spent("d").epsilon == 2.0
+            with pytest.raises(Overdraft):
+                sf.fit(table, **given)
+            with pytest.raises(Overdraft, match="delta"):
+                sf.fit(table, **{**given, "epsilon": 0.1, "delta": 1e-9})
+    # A number in place of delta, something to be bought, and a method with Gaussian noise.
+    for wrong, says in (
+        ({"delta": False}, "must be a number"),
+        ({"schema": None}, "leaves nothing open"),
+        ({"method": "mst", "options": {}}, "no pure guarantee"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            sf.fit(table, **{**given, "ledger": None, "dataset": None, **wrong})
+    found = sf.plan(schema, rows=100, epsilon=[1.0], delta=0, method="roo")
+    assert found.delta == 0
+    with pytest.raises(UsageError, match="no pure guarantee"):
+        sf.plan(schema, rows=100, epsilon=[1.0], delta=0, method="adaptive")

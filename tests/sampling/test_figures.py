@@ -12,6 +12,8 @@ from sfumato.privacy.three_points import (
     epsilon_of_draws,
     pair_mass,
 )
+from sfumato.privacy.unit import PrivacyUnit
+from sfumato.sampling.choice import remarks
 from sfumato.sampling.step_distance import step_distance
 
 Q = {  # k = 9, n = 1000: q_m by epsilon, and the first m with q = 0
@@ -265,3 +267,55 @@ def test_auto_chooses_by_public_numbers():
     assert sampling.choose("auto", n=None, k=9, epsilon=0.1).sampler == "geo"
     with pytest.raises(UsageError, match="known: auto, roo"):
         sampling.choose("best", n=10, k=3, epsilon=1.0)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize(("n", "k"), [(300, 4), (40, 12), (5000, 30)])
+def test_a_noisy_histogram_is_as_near_as_its_bound_says(n, k, relation):
+    """Mean distance over its noise, on a point mass and on even tables. False alarms below 1e-8."""
+    from sfumato.sampling import laplace
+    from sfumato.sampling.tally import Histogram
+
+    epsilon = 0.5
+    bound = sampling.distance_bound("laplace-euclid", n=n, k=k, epsilon=epsilon, relation=relation)
+    scale = laplace.scale_of(epsilon, replace=relation == "replace")
+    for counts in (np.r_[n, np.zeros(k - 1, np.int64)], np.bincount(np.arange(n) % k)):
+        far = []
+        for _ in range(300):
+            noisy = laplace.noisy_counts(Histogram.of(counts), scale)
+            rows = n if relation == "replace" else None
+            law = laplace.weights(noisy, rows=rows, projection="laplace-euclid")
+            far.append(np.abs(law / law.sum() - counts / n).sum() / 2)
+        assert np.mean(far) <= bound + 6 * np.std(far) / 17 and np.mean(far) > 0.05 * bound
+
+
+def test_auto_takes_one_histogram_for_many_draws():
+    for n in (1000, None):
+        assert sampling.choose("auto", n=n, k=9, epsilon=1.0, m=200).sampler == "laplace-euclid"
+        assert sampling.choose("auto", n=n, k=9, epsilon=1.0, m=200, delta=1e-9).sampler == "laplace-euclid"
+        assert sampling.choose("auto", n=n, k=9, epsilon=1.0).sampler in ("geo", "floor")
+        # Too many cells for noise on each of them.
+        assert sampling.choose("auto", n=n, k=10**12, epsilon=1.0, m=200).sampler != "laplace-euclid"
+    # A public number of rows makes SubRR comparable where the exact one is private.
+    assert sampling.choose("auto", n=None, k=9, epsilon=8.0, m=100, filled=1000).sampler == "subrr"
+    assert sampling.choose("auto", n=None, k=9, epsilon=8.0, m=100).sampler == "laplace-euclid"
+
+
+def test_remarks_of_a_plan_are_right():
+    """Each remark is one of two bounds, and is made where that is the smaller one alone."""
+    for n, k, epsilon, m in ((1000, 9, 1.0, 100), (1000, 9, 6.0, 100), (50, 400, 0.5, 3), (20, 4, 1.0, 30)):
+        for unit in (PrivacyUnit(), PrivacyUnit(neighbours="replace")):
+            relation = unit.neighbours
+            given = {"n": n, "k": k, "m": m}
+            rows = n if unit.keeps_rows else None
+            each = sampling.choose("roo", n=rows, k=k, epsilon=epsilon, m=m, unit=unit).each
+            own = sampling.distance_bound("roo", n=n, k=k, epsilon=each)
+            said = "\n".join(remarks(epsilon=epsilon, delta=0.0, unit=unit, **given))
+            for name, words in (("subrr", "SubRR"), ("laplace-euclid", "a noisy histogram")):
+                bound = sampling.distance_bound(name, epsilon=epsilon, relation=relation, **given)
+                cheaper = bound < own and (name != "subrr" or m <= n)
+                assert (words in said) == cheaper, (n, k, epsilon, m, relation, name)
+                if cheaper:
+                    assert f"within {bound:.3g} of the rows" in said and f"within {own:.3g}" in said
+            assert ("a draw is uniform" in said) == (own > 0.5)
+    assert remarks(n=1000, k=1, epsilon=1.0, delta=0.0, m=5) == []

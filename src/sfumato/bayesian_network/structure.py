@@ -29,10 +29,12 @@ class Dag:
     order: tuple[int, ...]
 
     @classmethod
-    def of(cls, parents: Sequence[Sequence[int]]) -> Dag:
-        """With the order that takes, among attributes whose parents are placed, the one with most
-        descendants:
-        seeds then keep what the rest depends on. ValueError for a cycle.
+    def of(cls, parents: Sequence[Sequence[int]], sizes: Sequence[int] = ()) -> Dag:
+        """With the order that takes, among attributes whose parents are placed, the one with fewest codes,
+        and of these the one with most descendants: seeds keep the first attributes, and many seeds share
+        those of few codes, so that more records pass. ValueError for a cycle.
+
+        sizes: number of codes of each attribute; without it all count as equal.
         """
         count = len(parents)
         below = [_below(parents, i) for i in range(count)]
@@ -41,7 +43,7 @@ class Dag:
             ready = [i for i in range(count) if i not in placed and set(parents[i]) <= set(placed)]
             if not ready:
                 raise ValueError("the parents form a cycle")
-            placed.append(max(ready, key=lambda i: (len(below[i]), -i)))
+            placed.append(min(ready, key=lambda i: (sizes[i] if sizes else 0, -len(below[i]), i)))
         return cls(parents=tuple(tuple(sorted(each)) for each in parents), order=tuple(placed))
 
 
@@ -62,12 +64,13 @@ def learn_structure(
     buckets: Sequence[int],
     configurations: Sequence[float],
     parents_at_most: int | None = None,
+    sizes: Sequence[int] = (),
 ) -> Dag:
     """Greedy structure from correlations.
 
     relevance[i, j]: of attribute i with the bucketised attribute j; redundancy[j, l]: of two bucketised ones.
     buckets: number of buckets of each attribute as a parent. configurations: the most parent configurations
-    (maxcost) of each attribute.
+    (maxcost) of each attribute. sizes: numbers of codes, for the order.
     """
     count = len(buckets)
     parents: list[list[int]] = [[] for _ in range(count)]
@@ -85,7 +88,7 @@ def learn_structure(
                 if gain > best and j not in _below(parents, i):
                     best, found = gain, (i, j)
         if found is None:
-            return Dag.of(parents)
+            return Dag.of(parents, sizes)
         i, j = found
         parents[i].append(j)
         held[i] += best

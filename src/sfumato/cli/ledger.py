@@ -72,7 +72,8 @@ def limit(file: Path, /, *, dataset: str, epsilon: float, delta: float = 1e-8, j
         Bound on the epsilon of all runs together, past and future.
     delta
         The delta at which that epsilon is meant, at least that of every run. What runs set aside of theirs
-        adds up: the default has room for ten runs with their default, 1e-9.
+        adds up: the default has room for ten runs with their default, 1e-9. 0 lets in runs without
+        delta alone.
     """
     from sfumato.privacy.dataset_ledger import DatasetLedger
 

@@ -89,6 +89,13 @@ class Model:
         spaces = [space for space in self._key_spaces().values() if space is not None]
         return max(1, min([round(self.generator.total), *spaces]))
 
+    @property
+    def extent(self) -> str:
+        """`rows` in words: of a table, or of the records that a run released."""
+        if getattr(self.generator, "records", None) is not None:
+            return f"{self.rows:,} released records"
+        return f"about {self.rows:,} rows (a noisy number)"
+
     def _key_spaces(self) -> dict[str, int | None]:
         return key_spaces(self.schema)
 

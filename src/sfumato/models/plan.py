@@ -22,16 +22,22 @@ from sfumato.models.assumed import DEPENDENCE, RANGES, AssumedColumn, assume, de
 from sfumato.models.expense import Expense, expense_of
 from sfumato.models.forecast import Errors, Forecast
 from sfumato.models.model import check_rows
-from sfumato.models.training import accountant_for, accountant_of, budget_of, check_prior, unit_of, with_unit
+from sfumato.models.training import (
+    accountant_for,
+    accountant_of,
+    budget_of,
+    check_prior,
+    delta_for,
+    unit_of,
+    with_unit,
+)
 from sfumato.privacy.filter import (
     NOISELESS,
     Accountant,
     PrivacyFilter,
-    check_delta,
     check_epsilon,
     check_scale,
 )
-from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.sampling.choice import choose, distance_bound, remarks
 from sfumato.schema import Schema, read_schema
@@ -157,8 +163,9 @@ def plan(
     check_rows(rows)
     if not epsilons:
         raise UsageError("a plan needs an epsilon")
-    found_delta = default_delta(facts.rows_at_most) if delta is None else delta
-    check_delta(found_delta)
+    recipe = make_recipe(method, options)
+    chosen = accountant_of(recipe, accountant)
+    found_delta = delta_for(recipe, chosen, delta, facts)
     privacy = unit_of(facts, unit, neighbours)
     stored = [Stored(name=column.name, storage="untyped") for column in facts.columns]
     if privacy.column is not None and privacy.column not in facts:
@@ -169,12 +176,11 @@ def plan(
             "the schema declares no column, so there is nothing to plan with",
             mend="declare the columns; sfumato schema draft lists those of a file",
         )
-    recipe = make_recipe(method, options)
     if (check := getattr(recipe, "check_columns", None)) is not None:
         check([column.name for column in facts.columns if column.modelled])
     job = PlannedRun(
         schema=facts, stored=tuple(stored), recipe=recipe, rows=int(rows), delta=found_delta, unit=privacy,
-        accountant=accountant_for(recipe, facts, stored, accountant_of(recipe, accountant)),
+        accountant=accountant_for(recipe, facts, stored, chosen),
     )  # fmt: skip
     for epsilon in epsilons:
         job.spend(epsilon)
@@ -326,7 +332,7 @@ class PlannedRun:
         """Epsilon of a record; None where the schema leaves something to be bought first."""
         if self.accountant != "pure":
             return None
-        rows = self.rows if self.unit.neighbours == "replace" and recipe.needs_public_rows else None
+        rows = self.rows if self.unit.keeps_rows and recipe.needs_public_rows else None
         return choose(
             recipe.releases, n=rows, k=self.symbols, epsilon=epsilon, m=recipe.records, delta=self.delta,
             unit=self.unit,
@@ -339,7 +345,9 @@ class PlannedRun:
 
     def released(self, epsilon: float, recipe: Releases, outlook: Outlook) -> Outcome:
         errors = self.errors_of_records(epsilon, recipe)
-        said = remarks(n=self.rows, k=self.symbols, epsilon=epsilon, delta=self.delta, m=recipe.records)
+        said = remarks(
+            n=self.rows, k=self.symbols, epsilon=epsilon, delta=self.delta, m=recipe.records, unit=self.unit
+        )
         return Outcome(
             epsilon=epsilon,
             split=self.split,

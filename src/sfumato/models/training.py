@@ -22,14 +22,14 @@ from sfumato.privacy.filter import (
     Accountant,
     Budget,
     PrivacyFilter,
-    check_delta,
     check_epsilon,
+    check_pure_delta,
     check_scale,
 )
 from sfumato.privacy.mechanisms.prior import PriorRelease
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import default_delta
-from sfumato.privacy.unit import RELATIONS, PrivacyUnit
+from sfumato.privacy.unit import PrivacyUnit, check_relation
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
 from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
@@ -120,10 +120,7 @@ def prepare(
     epsilon = epsilon_for(recipe, epsilon)
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
     chosen = accountant_of(recipe, accountant)
-    if chosen == "pure" and delta is not None and plain(delta) == 0:
-        found_delta = 0.0
-    else:
-        found_delta = default_delta(facts.rows_at_most) if delta is None else check_delta(delta)
+    found_delta = delta_for(recipe, chosen, delta, facts)
     privacy_unit = unit_of(facts, unit, neighbours)
     prior = price_of_schema(facts, privacy_unit)
     if chosen == "pure" and prior is not None:
@@ -131,7 +128,9 @@ def prepare(
             f"the schema was bought with Gaussian noise, which has no pure price, as {method!r} needs",
             mend="declare its facts from public knowledge, or leave them open to be learned in this run",
         )
-    check_scale(Budget(epsilon=epsilon, delta=found_delta, accountant=chosen), privacy_unit)
+    # Without delta nothing but sums of epsilon is left.
+    at_first: Accountant = chosen if found_delta else "pure"
+    check_scale(Budget(epsilon=epsilon, delta=found_delta, accountant=at_first), privacy_unit)
 
     private = PrivateTable.open(table, dialect=dialect, allow_empty=allow_empty)
     stored = private.columns
@@ -206,6 +205,26 @@ def accountant_of(recipe: Recipe, name: str) -> Accountant:
     return "pure"
 
 
+def delta_for(recipe: Recipe, accountant: Accountant, delta: float | None, schema: Schema) -> float:
+    """`delta`, checked, or the default. 0 is for methods whose charges have an epsilon each."""
+    if delta is None:
+        return default_delta(schema.rows_at_most)
+    found = check_pure_delta(delta)
+    if found:
+        return found
+    if accountant == "pure" or (isinstance(recipe, Releases) and accountant == "gdp"):
+        return 0.0
+    pure = ", ".join(
+        name
+        for name in synthesizers
+        if synthesizers[name].guarantee == "epsilon" or hasattr(synthesizers[name], "releases")
+    )
+    raise UsageError(
+        f"delta = 0 is not for method {recipe.name!r}, whose noise has no pure guarantee",
+        mend=f"leave delta out, which is 1e-9 then, or take a method that can be pure: {pure}",
+    )
+
+
 def accountant_for(recipe: Recipe, schema: Schema, stored: Sequence[Stored], asked: Accountant) -> Accountant:
     """The accountant of a run. A method that releases single records has an epsilon a record; where nothing
     else is asked, adding up epsilons and composing draws by their own pair is the better account.
@@ -219,7 +238,7 @@ def _check_kept(recipe: Recipe, unit: PrivacyUnit) -> None:
     count.
     """
     public = isinstance(recipe, Releases) and recipe.needs_public_rows
-    if public and unit.neighbours == "replace" and unit.column is None:
+    if public and unit.keeps_rows:
         raise UsageError(
             f"under replace {recipe.name} takes the number of rows as public, which dropping rows rules out",
             mend="leave out --bad-rows drop, or ask for --neighbours add-remove",
@@ -241,7 +260,13 @@ def budget_of(
     thresholds = undeclared or any(getattr(column, "open_set", False) for column in schema.columns)
     if recipe.guarantee == "epsilon" and not thresholds:
         delta = 0.0
-    elif accountant == "pure" and delta == 0:
+    elif delta == 0 and accountant != "pure":
+        raise UsageError(
+            f"delta = 0 needs a schema that leaves nothing open: {recipe.name} buys what is open with "
+            "Gaussian noise, which has no pure guarantee",
+            mend="declare the values, or min and max, of every column; or allow a delta",
+        )
+    elif delta == 0 and thresholds:
         raise UsageError(
             "delta = 0 needs public categories: no pure mechanism can find texts that nobody has declared",
             mend="declare every column, and the values of categories, in a schema; or allow a delta",
@@ -276,9 +301,7 @@ def check_prior(prior: PriorRelease, budget: Budget, unit: PrivacyUnit) -> None:
 
 def unit_of(schema: Schema, unit: tuple[str, int] | None, neighbours: str | None) -> PrivacyUnit:
     """The unit of privacy that the caller, or else the schema, states."""
-    relation = neighbours or schema.neighbours
-    if relation not in RELATIONS:
-        raise UsageError(f"neighbours must be one of {', '.join(RELATIONS)}, not {relation!r}")
+    relation = check_relation(neighbours or schema.neighbours)
     stated = (schema.unit.column, schema.unit.at_most) if schema.unit else (None, 1)
     column, at_most = stated if unit is None else _pair(unit)
     return PrivacyUnit(neighbours=relation, column=column, at_most=at_most)

@@ -27,7 +27,7 @@ from sfumato.errors import InputError, UsageError
 from sfumato.privacy import secure_random
 from sfumato.privacy.charge import Charge, check_limit, check_unit, composed
 from sfumato.privacy.cost import Price
-from sfumato.privacy.filter import Budget, check_delta, check_epsilon
+from sfumato.privacy.filter import Budget, check_epsilon, check_pure_delta
 from sfumato.privacy.ledger import GENESIS
 from sfumato.privacy.unit import PrivacyUnit
 
@@ -64,8 +64,8 @@ class DatasetLedger:
     path: Path | str
 
     def limit(self, dataset: str, *, epsilon: float, delta: float) -> None:
-        """Set what all runs on `dataset` together may spend."""
-        epsilon, delta = check_epsilon(epsilon), check_delta(delta)
+        """Set what all runs on `dataset` together may spend. delta: 0 lets in runs without delta alone."""
+        epsilon, delta = check_epsilon(epsilon), check_pure_delta(delta)
         with self._locked() as (lines, append):
             self._check_name(dataset)
             append({"kind": "limit", "dataset": dataset, "epsilon": epsilon, "delta": delta}, lines)

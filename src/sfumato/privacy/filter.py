@@ -68,6 +68,12 @@ def check_delta(delta: Any) -> float:
     return delta
 
 
+def check_pure_delta(delta: Any) -> float:
+    """`delta` as a float, which may be 0; else as `check_delta`."""
+    found = real(delta, "delta")
+    return 0.0 if found == 0 else check_delta(found)
+
+
 def _number(delta: Any) -> float:
     return real(delta, "delta")
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.subsampled import Schedule
 
 DEFAULT_DELTA = 1e-9
+MODEL = "The released model and any data sampled from it"
 
 
 def default_delta(rows_at_most: int | None) -> float:
@@ -285,6 +286,8 @@ class Statement:
     """Facts that were read off the rows, for which the owner signed."""
     public_rows: bool = False
     """Whether the exact number of rows was used as a public number."""
+    released: str = MODEL
+    """What the guarantee is for, as the sentence begins."""
 
     def __str__(self) -> str:
         if self.void:
@@ -296,14 +299,18 @@ class Statement:
             else ("replacing", "adding or removing", self.epsilon_add_remove)
         )
         return (
-            f"The released model and any data sampled from it are ({self.epsilon:.6g}, {self.delta:.3g})-"
+            f"{self.released} are ({self.epsilon:.6g}, {self.delta:.3g})-"
             f"differentially private{pure} for {changing} one unit: {self.unit}. "
             f"{'Categories' if self.public_rows else 'Row count, categories'}, ranges, "
             "types, missingness and structure are covered. "
             + ("The row count is public, which no exchange of units changes. " if self.public_rows else "")
             + "Column names, declared types, declared "
             "categories, ranges and rules, and all options are public inputs and are not covered. "
-            f"For {other} one unit the parameters are ({other_epsilon:.6g}, {self.delta:.3g})."
+            + (
+                f"For {other} one unit nothing is guaranteed."
+                if math.isinf(other_epsilon)
+                else f"For {other} one unit the parameters are ({other_epsilon:.6g}, {self.delta:.3g})."
+            )
             + (f" NOT COVERED, since read off the rows: {', '.join(self.leaks)}." if self.leaks else "")
         )
 
@@ -326,10 +333,16 @@ class Statement:
 
 
 def statement_of(
-    ledger: Ledger, *, delta: float, unit: str, void: str = "", leaks: tuple[str, ...] = ()
+    ledger: Ledger,
+    *,
+    delta: float,
+    unit: str,
+    void: str = "",
+    leaks: tuple[str, ...] = (),
+    released: str = MODEL,
 ) -> Statement:
     """Recompute the guarantee from the ledger alone, by Gaussian DP and zCDP (and PLD where it may be
-    used).
+    used). released: what it is for.
     """
     neighbours: Relation = ledger.unit["neighbours"]
     reasons = [entry.parameters["reason"] for entry in ledger if entry.mechanism == "reveal"]
@@ -347,4 +360,5 @@ def statement_of(
         void=void,
         leaks=leaks,
         public_rows=any(entry.mechanism == "public_row_count" for entry in ledger),
+        released=released,
     )

@@ -49,7 +49,7 @@ def epsilon_of_draws(count: int, *, each: float, mass: float, delta: float) -> f
     count·each, which holds at any delta, where that is less or delta is 0.
     """
     basic = count * each
-    if delta <= 0 or count == 1 or count > LARGEST or each > STEEPEST:
+    if delta <= 0 or count > LARGEST or each > STEEPEST:
         return basic
     return min(basic, _epsilon(count, each, mass, delta))
 

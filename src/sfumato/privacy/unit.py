@@ -26,6 +26,14 @@ Relation = Literal["add-remove", "replace"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
 
+def check_relation(name: str) -> Relation:
+    """The relation of that name, or UsageError."""
+    for relation in RELATIONS:
+        if relation == name:
+            return relation
+    raise UsageError(f"neighbours must be one of {', '.join(RELATIONS)}, not {name!r}")
+
+
 @frozen(kw_only=True)
 class PrivacyUnit:
     """What is added, removed or replaced between neighbouring tables."""
@@ -43,6 +51,13 @@ class PrivacyUnit:
             raise UsageError(
                 f"a unit of at most {value} rows", mend="name the column of persons and a bound ≥ 1"
             )
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether neighbours have equally many rows, so that their number may be public: single rows are
+        replaced.
+        """
+        return self.neighbours == "replace" and self.column is None
 
     def table_l2_squared(self, relation: Relation) -> int:
         """Squared L2 distance that neighbours can put between one table of counts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sfumato.attacks.ceiling import Guarantee
-from sfumato.report.page import Card, Table
+from sfumato.report.page import Card, Section, Table
 from sfumato.report.words import plain, strength, times
 
 if TYPE_CHECKING:
@@ -38,6 +38,37 @@ def guarantee_card(model: Model) -> Card:
         f"most, except with a chance of about {statement.delta:.0e}. Smaller is more private." + leaks,
         tone=tone,
     )  # fmt: skip
+
+
+def promises_section(model: Model) -> tuple[Section, ...]:
+    """Plausible deniability of records made from seeds, and the differential privacy of the model alone, of
+    one record and of all of them; nothing for a model without any.
+    """
+    from sfumato.models.guarantees import guarantees
+
+    found = guarantees(model.ledger, delta=model.request["delta"])
+    if not found:
+        return ()
+    rows = [
+        (each.what, each.text, each.epsilon, "" if each.delta is None else f"{each.delta:.3g}")
+        for each in found
+    ]
+    return (
+        Section(
+            key="promises",
+            title="Plausible deniability, and what epsilon is made of",
+            intro="Worked out from the ledger, for adding or removing one row. The guarantee at the top "
+            "covers all of it together.",
+            blocks=(
+                Table(
+                    caption="Promises",
+                    header=("of", "promise", "epsilon", "delta"),
+                    rows=rows,
+                    formats=("text", "text", "", "short"),
+                ),
+            ),
+        ),
+    )
 
 
 def _relation(neighbours: str) -> str:

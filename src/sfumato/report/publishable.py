@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from sfumato.report.figures import Histogram, histogram
-from sfumato.report.guarantees import guarantee_card, prospects_table
+from sfumato.report.guarantees import guarantee_card, promises_section, prospects_table
 from sfumato.report.page import Card, Figures, Group, Page, Prose, Section, Table
 from sfumato.report.words import percent
 
@@ -38,13 +38,13 @@ def publishable_page(model: Model, *, title: str = "") -> Page:
     expected = next(iter(prospects(model, (1.0,))), None)
     noise = _marginals(model)
     table = model.schema.table if getattr(model.schema, "table", None) else ""
-    secret = bool(model.void)
+    void = model.statement.void
+    secret = bool(void)
     return Page(
         title=title or f"Differentially private model{f' of {table}' if table else ''}",
-        subtitle=f"Method {model.method}; about {model.rows:,} rows (a noisy number) and "
-        f"{len(model.schema.columns)} columns.",
+        subtitle=f"Method {model.method}; {model.extent} and {len(model.schema.columns)} columns.",
         stamp="NOT PRIVATE: do not publish" if secret else STAMP,
-        stamp_means=f"{model.void}." if secret else STAMP_MEANS,
+        stamp_means=f"{void}." if secret else STAMP_MEANS,
         secret=secret,
         guarantee=guarantee_card(model),
         groups=_groups(model, expected, noise),
@@ -54,6 +54,7 @@ def publishable_page(model: Model, *, title: str = "") -> Page:
             prospects_table(model),
         ),
         sections=(
+            *promises_section(model),
             _columns(model),
             _noise(model, noise),
             _schema(model),
@@ -98,11 +99,7 @@ def _marginals(model: Model) -> list[Marginal]:
 def _groups(model: Model, expected: Outcome | None, noise: list[Marginal]) -> tuple[Group, Group]:
     several = {each.columns for each in noise if len(each.columns) > 1}
     made = [
-        Card(
-            label="Rows that it was made from",
-            value=f"{model.rows:,}",
-            meaning="About: the true number is private, and this one has noise on it.",
-        ),
+        _extent(model),
         Card(
             label="Tables of two or more columns",
             value=f"{len(several):,}",
@@ -142,6 +139,20 @@ def _groups(model: Model, expected: Outcome | None, noise: list[Marginal]) -> tu
             note="Predicted, within a factor of 2.",
         ))  # fmt: skip
     return Group(title=EXPECT, cards=hopes), Group(title=MADE, cards=made)
+
+
+def _extent(model: Model) -> Card:
+    if getattr(model.generator, "records", None) is not None:
+        return Card(
+            label="Records that were released",
+            value=f"{model.rows:,}",
+            meaning="They are the model: each was paid for, and rows are taken from them.",
+        )
+    return Card(
+        label="Rows that it was made from",
+        value=f"{model.rows:,}",
+        meaning="About: the true number is private, and this one has noise on it.",
+    )
 
 
 def _best(noise: list[Marginal], ways: int) -> dict[tuple[str, ...], Marginal]:

@@ -22,7 +22,7 @@ KNOWN = ("q", "epsilon", "alpha", "n", "k")
 def q(epsilon: float, n: float, k: float) -> float:
     """Probability of obscuring that makes ROO epsilon-DP."""
     _check(epsilon=epsilon, n=n, k=k)
-    return k / (k + n * math.expm1(epsilon))
+    return k / (k + n * _odds(epsilon))
 
 
 def epsilon(q: float, n: float, k: float) -> float:
@@ -48,7 +48,7 @@ def sample_size(alpha: float, epsilon: float, k: float) -> int:
 
 def records(alpha: float, epsilon: float, k: float) -> float:
     """The same without rounding; below 0 where no record is needed."""
-    return (k * (1 - alpha) - 1) / (alpha * math.expm1(epsilon))
+    return (k * (1 - alpha) - 1) / (alpha * _odds(epsilon))
 
 
 def epsilon_of_alpha(alpha: float, n: float, k: float) -> float:
@@ -70,7 +70,7 @@ def q_of_alpha(alpha: float, k: float) -> float:
 def alphabet(alpha: float, epsilon: float, n: float) -> float:
     """Size of the alphabet at which ROO on n records is at `alpha`."""
     _check(alpha=alpha, epsilon=epsilon, n=n)
-    return (1 + alpha * n * math.expm1(epsilon)) / (1 - alpha)
+    return (1 + alpha * n * _odds(epsilon)) / (1 - alpha)
 
 
 @frozen(kw_only=True)
@@ -115,12 +115,17 @@ def solve(
         case ["alpha", ("epsilon" | "k"), ("k" | "n")]:
             known["q"] = q_of_alpha(known["alpha"], known["k"])
         case ["epsilon", "n", "q"]:
-            known["k"] = known["q"] * known["n"] * math.expm1(known["epsilon"]) / (1 - known["q"])
+            known["k"] = known["q"] * known["n"] * _odds(known["epsilon"]) / (1 - known["q"])
     size = known["k"]
-    hidden = known.get("q") or size / (size + known["n"] * math.expm1(known["epsilon"]))
+    hidden = known.get("q") or size / (size + known["n"] * _odds(known["epsilon"]))
     loss = known.get("epsilon") or math.log1p(size * (1 - hidden) / (known["n"] * hidden))
-    held = known.get("n") or size * (1 - hidden) / (hidden * math.expm1(loss))
+    held = known.get("n") or size * (1 - hidden) / (hidden * _odds(loss))
     return Setting(q=hidden, epsilon=loss, alpha=hidden * (1 - 1 / size), n=held, k=size)
+
+
+def _odds(epsilon: float) -> float:
+    """e^epsilon - 1, as far as a float reaches."""
+    return math.expm1(min(epsilon, 709.0))
 
 
 _LIMITS = {

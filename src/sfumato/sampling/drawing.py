@@ -14,12 +14,12 @@ from attrs import frozen
 from sfumato.domain.alphabet import Symbols, alphabet_size, symbols_of
 from sfumato.domain.column import Column
 from sfumato.errors import UsageError
-from sfumato.privacy.filter import Budget, check_delta, check_epsilon
+from sfumato.privacy.filter import Budget, check_epsilon, check_pure_delta
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms.draws import Draws, rounded
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.statement import Statement, statement_of
-from sfumato.privacy.unit import PrivacyUnit
+from sfumato.privacy.unit import PrivacyUnit, check_relation
 from sfumato.sampling.choice import AUTO, Choice, choose
 from sfumato.scalars import plain
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 Codes = npt.NDArray[np.int64]
 
-TABLES_OF_NOISE = 1e-30
-"""Delta of samplers that add noise from tables, whose distance to the ideal law is below 2**-200."""
 DRAWS_AT_MOST = 1_000_000
 
 
@@ -135,18 +133,17 @@ def draw(
     names = _names(facts, columns, privacy)
     axes = axes_of(facts, names)
     choose(sampler, n=None, k=2, epsilon=epsilon)  # a name that is not known shows before the table is opened
-    if sampler.startswith("laplace"):
-        delta = max(delta, TABLES_OF_NOISE)
     private = PrivateTable.open(table, dialect=dialect)
     private.check_types(facts)
     _check_there(private, names, privacy)
     facts = with_decimal_mark(private.as_stored(facts), private.columns, dialect.decimal if dialect else ".")
     axes = axes_of(facts, names)
     private.check_rows()
-    kept = privacy.neighbours == "replace" and privacy.column is None
-    public = kept and (dialect is None or dialect.bad_rows == "error")
+    public = privacy.keeps_rows and (dialect is None or dialect.bad_rows == "error")
     symbols = alphabet_size(axes)
-    terms: dict[str, Any] = {"k": symbols, "epsilon": epsilon, "m": m, "delta": delta}
+    terms: dict[str, Any] = {
+        "k": symbols, "epsilon": epsilon, "m": m, "delta": delta, "filled": filled,
+    }  # fmt: skip
     if not public:
         # Whatever can be wrong with the question is found before it is charged.
         _draws(axes, choose(sampler, n=None, unit=privacy, **terms), m, None, filled)
@@ -176,7 +173,12 @@ def draw(
         bound=choice.bound,
         ledger=curator.ledger,
         statement=statement_of(
-            curator.ledger, delta=delta, unit=str(privacy), void=curator.void, leaks=facts.leaks()
+            curator.ledger,
+            delta=delta,
+            unit=str(privacy),
+            void=curator.void,
+            leaks=facts.leaks(),
+            released="The released records",
         ),
         notes=private.notes,
     )
@@ -200,18 +202,20 @@ def sample(
     private.
     """
     array = np.asarray(data)
-    k = _whole(k, "k", least=1)
+    k, draws = _whole(k, "k", least=1), 1 if m is None else check_draws(m)
+    epsilon, delta = check_epsilon(epsilon), check_pure_delta(delta)
+    unit = PrivacyUnit(neighbours=check_relation(neighbours))
+    choose(sampler, n=None, k=2, epsilon=epsilon, unit=unit)
     if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         raise UsageError("the data must be a one-dimensional array of whole numbers")
     if k == 1 or array.size == 0:
         # Nothing can be told: a uniform symbol is drawn.
-        found = np.random.default_rng().integers(k, size=m or 1)
-        check_epsilon(epsilon)
+        found = np.random.default_rng().integers(k, size=draws)
         return int(found[0]) if m is None else found
     facts = {"columns": {"symbol": {"type": "int", "min": 0, "max": k - 1, "nullable": False}}}
     drawn = draw(
         {"symbol": array}, columns=["symbol"], schema=facts, epsilon=epsilon, sampler=sampler,
-        m=1 if m is None else m, delta=delta, neighbours=neighbours,
+        m=draws, delta=delta, neighbours=neighbours,
     )  # fmt: skip
     symbols = drawn.records.get_column("symbol").to_numpy().astype(np.int64)
     return int(symbols[0]) if m is None else symbols
@@ -225,16 +229,10 @@ def check_draws(m: Any) -> int:
     return found
 
 
-def check_pure_delta(delta: Any) -> float:
-    """Delta, which may be 0."""
-    found = plain(delta)
-    return 0.0 if isinstance(found, int | float) and found == 0 else check_delta(found)
-
-
 def _whole(value: Any, name: str, *, least: int) -> int:
     found = plain(value)
     if isinstance(found, bool) or not isinstance(found, int) or not least <= found < 1 << 62:
-        raise UsageError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        raise UsageError(f"{name} must be a whole number of at least {least}, and below 2**62, not {value!r}")
     return found
 
 

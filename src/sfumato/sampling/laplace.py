@@ -8,18 +8,19 @@ symbols may be drawn from one noisy histogram. The projection is not unique:
     euclid   the nearest point of the simplex: max(v_y - θ, 0) with θ such that the sum is n;
     clip     negative counts become 0, and the rest is scaled.
 
-With n private the sum of the noisy counts takes the place of n. Noisy counts are cut at ±2**40, and
-everything after the noise is exact integer arithmetic.
+With n private the sum of the noisy counts takes the place of n. The noise is exact (no table is cut off, so
+that delta is 0), noisy counts are cut at ±2**40, and everything after the noise is exact integer arithmetic.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from sfumato.privacy.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.exact_laplace import LARGEST, ExactLaplace
 from sfumato.privacy.secure_random import random_below
 from sfumato.sampling.tally import Counts, Histogram
 
@@ -51,16 +52,21 @@ PROJECTIONS: dict[str, Projection] = {"laplace-euclid": euclid, "laplace-clip": 
 
 
 def scale_of(epsilon: float, *, replace: bool) -> Fraction:
-    """Scale of the noise, rounded up: L1 distance of the counts over epsilon."""
+    """Scale of the noise, rounded up: L1 distance of the counts over epsilon. ValueError where it is too
+    large to be drawn.
+    """
     exact = Fraction(2 if replace else 1) / Fraction(epsilon)
-    return Fraction(-(-exact.numerator * FINE // exact.denominator), FINE)
+    fine = min(FINE, LARGEST // math.ceil(exact))
+    if not fine:
+        raise ValueError("epsilon is too small for noise that can be drawn")
+    return Fraction(-(-exact.numerator * fine // exact.denominator), fine)
 
 
 def noisy_counts(histogram: Histogram, scale: Fraction) -> Counts:
     """Counts of all symbols with independent noise."""
     counts = np.zeros(histogram.symbols, dtype=np.int64)
     counts[histogram.cells] = histogram.counts
-    drawn = DiscreteLaplace(scale).draw(counts.shape)
+    drawn = ExactLaplace(scale).draw(counts.shape)
     return np.clip(np.clip(counts, 0, CUT) + drawn, -CUT, CUT)
 
 

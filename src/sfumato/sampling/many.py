@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato.errors import UsageError
+from sfumato.privacy.mechanisms.draws import AT_ONCE, SAMPLERS
 from sfumato.privacy.three_points import epsilon_of_draws as _exact
 from sfumato.privacy.three_points import pair_mass
 from sfumato.sampling.step_distance import step_distance
@@ -20,15 +21,19 @@ def epsilon_of_draws(
     sampler: str = "roo",
     grid: float | None = None,
 ) -> float:
-    """Smallest epsilon at `delta` of `count` draws, each by `sampler` at `epsilon` from n public records
-    over k symbols.
+    """Smallest epsilon at `delta` of `count` draws, each by `sampler` at `epsilon` from n public records over
+    k symbols. delta = 0: their sum. UsageError for samplers all of whose draws share one epsilon.
 
     The dominating pair of a draw is tight for ROO, and its composition is worked out on its own lattice of
     losses. grid: instead, losses are rounded up to a grid of that width, as general accountants do; for
     comparison with them.
     """
-    if count < 1 or n < 1 or k < 1 or not 0 < delta < 1 or not 0 < epsilon <= 1000:
-        raise UsageError("counts are at least 1, epsilon above 0, and delta between 0 and 1")
+    if count < 1 or n < 1 or k < 1 or not 0 <= delta < 1 or not 0 < epsilon <= 1000:
+        raise UsageError("counts are at least 1, epsilon above 0, and delta at least 0 and below 1")
+    if sampler not in SAMPLERS:
+        raise UsageError(f"there is no sampler {sampler!r}", mend=f"known: {', '.join(SAMPLERS)}")
+    if sampler in AT_ONCE:
+        raise UsageError(f"all draws by {sampler} share one epsilon, whatever their number")
     if grid is not None and sampler != "roo":
         raise UsageError("a grid of losses is there for roo alone")
     if grid is not None:

@@ -206,9 +206,9 @@ def _structure(
     sigma: float,
 ) -> Dag:
     """Parents, as many configurations as the limit and the noise allow."""
-    count = len(groups)
+    count, sizes = len(groups), [each.size for each in groups]
     if correlations is None:
-        return Dag.of([()] * count)
+        return Dag.of([()] * count, sizes)
     outcomes = [int(each.max()) + 1 for each in groups]
     affordable = [2 * NOISE * rows / (0.8 * sigma * size) for size in outcomes]
     return learn_structure(
@@ -216,6 +216,7 @@ def _structure(
         buckets=[int(each.max()) + 1 for each in buckets],
         configurations=[min(float(options.maxcost), most) for most in affordable],
         parents_at_most=options.parents_at_most,
+        sizes=sizes,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from attrs import evolve, field, frozen
@@ -27,19 +27,9 @@ from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.plausible import Choice, SafeRelease, choose, pass_probability
 from sfumato.privacy.plausible.records import LARGEST_CLASS, LEAST_TAIL
 from sfumato.privacy.rounded_gaussian import quantise_sigma
-from sfumato.synthesizers.bayes_net import (
-    ROW_COUNT,
-    as_starts,
-    as_weights,
-    check_starts,
-    check_weights,
-    learning_of,
-    outlook_of_parts,
-    split_of,
-)
 from sfumato.synthesizers.network_generator import NetworkGenerator, SeedHistogramGenerator
-from sfumato.synthesizers.network_learning import PARAMETERS, STRUCTURE, learn_network
-from sfumato.synthesizers.outlook import Outlook, Scene
+from sfumato.synthesizers.network_learning import PARAMETERS, STRUCTURE
+from sfumato.synthesizers.network_recipe import NetworkRecipe
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.released_generator import ReleasedRecords
 
@@ -61,15 +51,13 @@ TAIL, MOVED, DOUBT = 0.4, 0.3, 0.3
 
 @synthesizer("plausible-deniability")
 @frozen(kw_only=True)
-class PlausibleDeniability:
+class PlausibleDeniability(NetworkRecipe):
     """Seeds, re-sampling, and a randomised test before release."""
 
     name: ClassVar[str] = "plausible-deniability"
     summary: ClassVar[str] = (
         "records made from seeds, each released only if at least k seeds could have given it"
     )
-    guarantee: ClassVar[str] = "(epsilon, delta)"
-    parts: ClassVar[int] = 3
     tail_share: ClassVar[float] = 0.3
     """Share of delta set aside for what the release has beyond Gaussian DP."""
 
@@ -93,18 +81,10 @@ class PlausibleDeniability:
     """Counts of plausible seeds are cut at this; not needed."""
     max_check_plausible: int | None = field(default=None, validator=optional(ge(1)))
     """Only so many seeds, in random order, are looked at for each candidate; not needed, and dear."""
-    structure: str = field(default="tables", validator=in_(("tables", "entropies", "none")))
     structure_share: float = 0.2
     """Probability that a row is used for the structure."""
     parameter_share: float = 0.25
     """Probability that a row is used for the parameters; all other rows are seeds."""
-    weights: tuple[float, ...] | None = field(default=None, converter=as_weights, validator=check_weights)
-    """How e^epsilon is divided between structure, parameters and seeds; None: each has the whole epsilon."""
-    maxcost: int = field(default=300, validator=ge(1))
-    parents_at_most: int | None = field(default=None, validator=optional(ge(0)))
-    buckets: int = field(default=10, validator=ge(2))
-    bucket_starts: dict[str, Any] = field(factory=dict, converter=as_starts)
-    prior: float = field(default=1.0, validator=ge(0.0))
 
     def __attrs_post_init__(self) -> None:
         if (
@@ -122,7 +102,7 @@ class PlausibleDeniability:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """UsageError for options that do not suit the columns."""
-        check_starts(self.bucket_starts, names)
+        super().check_columns(names)
         try:
             omegas_of(self.omega, len(names))
         except ValueError as error:
@@ -140,11 +120,6 @@ class PlausibleDeniability:
         return evolve(self, records=self.records or rows)
 
     @property
-    def parts_have_weights(self) -> bool:
-        """Whether rows of some part may see more than the whole epsilon."""
-        return self.weights is not None
-
-    @property
     def shares(self) -> dict[str, float]:
         """Probabilities of the parts."""
         return {
@@ -157,12 +132,6 @@ class PlausibleDeniability:
     def wanted(self) -> int:
         """Records to release."""
         return self.records or DEFAULT_RECORDS
-
-    def split(self, columns: int) -> dict[str, float]:
-        return split_of(self.shares, columns)
-
-    def outlook(self, scene: Scene) -> Outlook:
-        return outlook_of_parts(self.shares, scene)
 
     def advice(self, *, epsilon: float, delta: float, rows: int) -> list[str]:
         """For a plan: parameters for the wanted guarantee, and what a histogram of seeds would cost."""
@@ -203,11 +172,7 @@ class PlausibleDeniability:
         return 1.0 + 1e-9 if first is not None and first == last else self.gamma
 
     def learn(self, curator: Curator, domain: Domain) -> Made:
-        total, _ = curator.total(spend=ROW_COUNT * curator.left)
-        rows = max(1.0, float(total))
-        weights = None if self.weights is None else dict(zip(self.shares, self.weights, strict=True))
-        curator.divide(self.shares, weights=weights)
-        network = learn_network(curator, domain.codecs, learning_of(self), self.shares)
+        rows, network = self.learn_network(curator, domain)
         if not domain.codecs:
             return NetworkGenerator(total=rows, network=network)
         omegas = omegas_of(self.omega, len(domain.codecs))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import field, frozen
 
 from sfumato.domain.alphabet import CodeSymbols, alphabet_size
 from sfumato.domain.encoder import Codes, code_dtype
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.curator import Curator
 
 PURPOSE = "records"
+MOST_RECORDS = 1_000_000
 LARGEST_EACH = 50.0
 
 
@@ -71,40 +72,59 @@ class RecordGenerator:
         return cls(records=records)
 
 
-def check_records(records: int) -> None:
-    """ValueError unless so many records can be asked for."""
-    if not 1 <= records <= 1_000_000:
-        raise ValueError("records must be between 1 and 1,000,000")
+@frozen(kw_only=True)
+class RecordRelease:
+    """What methods that release single records share: all but their names and samplers."""
 
+    guarantee: ClassVar[str] = "(epsilon, delta)"
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    releases: ClassVar[str]
+    """The sampler of `sfumato.sampling` that releases the records."""
+    needs_public_rows: ClassVar[bool]
+    """Whether replacing rows must not change their number."""
 
-def learn_records(curator: Curator, domain: Domain, *, sampler: str, records: int) -> RecordGenerator:
-    """Draw `records` records over all columns, with all that is left of the budget.
+    records: int = field(default=100)
+    """Records that are released; a synthetic table repeats them when it is longer."""
 
-    Where each mechanism has an epsilon (the pure filter) draws are composed by privacy-loss distributions;
-    else, where the schema left something open, they are priced in the currency of the filter.
-    """
-    axes = tuple(CodeSymbols(codec) for codec in domain.codecs)
-    if not axes:
-        return RecordGenerator(records=np.zeros((records, 0), dtype=np.int64))
-    rows = None
-    if sampler == "ds-roo" and curator.unit.neighbours == "replace" and curator.unit.column is None:
-        rows = curator.public_rows()
-    budget = curator.filter.budget
-    if budget.accountant == "pure":
-        found = choose(
-            sampler, n=rows, k=alphabet_size(axes), epsilon=curator.left, m=records, delta=budget.delta,
-            unit=curator.unit,
-        )  # fmt: skip
-        each, delta = found.each, found.delta
-    else:
-        # What is left depends on what discovery was told.
-        curator.ledger.adaptive = True
-        each, delta = _affordable(curator, axes, sampler=sampler, records=records, rows=rows), 0.0
-    asked = Draws(axes=axes, sampler=sampler, epsilon=each, count=records, rows=rows, delta=delta)
-    symbols = curator.draw(asked, purpose=PURPOSE)
-    return RecordGenerator(
-        records=np.stack([axis.codes[symbols[:, i] - 1] for i, axis in enumerate(axes)], axis=1)
-    )
+    @records.validator
+    def _check(self, _: object, records: int) -> None:
+        if not 1 <= records <= MOST_RECORDS:
+            raise ValueError(f"records must be between 1 and {MOST_RECORDS:,}")
+
+    def split(self, columns: int) -> dict[str, float]:
+        return {PURPOSE: 1.0}
+
+    def learn(self, curator: Curator, domain: Domain) -> RecordGenerator:
+        """Draw the records over all columns, with all that is left of the budget.
+
+        Where each mechanism has an epsilon (the pure filter) draws are composed by privacy-loss
+        distributions; else, where the schema left something open, they are priced in the currency of the
+        filter.
+        """
+        axes = tuple(CodeSymbols(codec) for codec in domain.codecs)
+        if not axes:
+            return RecordGenerator(records=np.zeros((self.records, 0), dtype=np.int64))
+        rows = curator.public_rows() if self.needs_public_rows and curator.unit.keeps_rows else None
+        budget = curator.filter.budget
+        if budget.accountant == "pure":
+            found = choose(
+                self.releases, n=rows, k=alphabet_size(axes), epsilon=curator.left, m=self.records,
+                delta=budget.delta, unit=curator.unit,
+            )  # fmt: skip
+            each, delta = found.each, found.delta
+        else:
+            # What is left depends on what discovery was told.
+            curator.ledger.adaptive = True
+            delta = 0.0
+            each = _affordable(curator, axes, sampler=self.releases, records=self.records, rows=rows)
+        asked = Draws(
+            axes=axes, sampler=self.releases, epsilon=each, count=self.records, rows=rows, delta=delta
+        )
+        symbols = curator.draw(asked, purpose=PURPOSE)
+        return RecordGenerator(
+            records=np.stack([axis.codes[symbols[:, i] - 1] for i, axis in enumerate(axes)], axis=1)
+        )
 
 
 def _affordable(

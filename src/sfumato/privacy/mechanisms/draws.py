@@ -34,7 +34,6 @@ from attrs import field, frozen
 from sfumato.domain.encoder import Codes, Encoder
 from sfumato.errors import InputError, JobError
 from sfumato.privacy.cost import Cost, Price, draws
-from sfumato.privacy.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.mechanisms.base import Answer, Counts, Rows, has_shapes
 from sfumato.privacy.mechanisms.measurement import encoder_digest
 from sfumato.privacy.mechanisms.public_rows import EVERYTHING
@@ -101,7 +100,15 @@ class Draws:
     def __attrs_post_init__(self) -> None:
         if self.sampler not in SAMPLERS or not self.axes or self.count < 1:
             raise ValueError("a known sampler, at least one column and at least one draw")
-        ratio_below(self.epsilon)
+        try:
+            ratio_below(self.epsilon)
+            if self.sampler in laplace.PROJECTIONS:
+                laplace.scale_of(self.epsilon, replace=self.rows is not None)
+        except ValueError as error:
+            raise JobError(
+                f"a draw cannot cost {self.epsilon:.3g}: {error}",
+                mend="draw fewer records, keep fewer rows of each person, or ask for a larger epsilon",
+            ) from None
         if any(axis.size < 2 for axis in self.axes):
             raise JobError("a column has an empty alphabet, so no record can be drawn")
         if self.sampler == "subrr" and not self.count <= (
@@ -157,14 +164,10 @@ class Draws:
     # price ----------------------------------------------------------------------------------------
 
     def cost(self, unit: PrivacyUnit) -> Cost:
-        distance = 0.0
-        if self.sampler in laplace.PROJECTIONS:
-            distance = self.symbols * float(DiscreteLaplace(self._scale).tv_bound)
         return Cost(
             add_remove=self._price(unit, "add-remove"),
             replace=self._price(unit, "replace"),
             draws=self.count,
-            distance=distance,
         )
 
     def _price(self, unit: PrivacyUnit, relation: Relation) -> Price:

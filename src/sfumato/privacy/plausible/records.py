@@ -261,13 +261,27 @@ def renyi_epsilon(k: int, gamma: float, epsilon0: float, *, records: int, mass: 
 
 
 def epsilon_of_fixed_class(
-    k: int, gamma: float, epsilon0: float, *, records: int, mass: float, delta: float
+    k: int,
+    gamma: float,
+    epsilon0: float,
+    *,
+    records: int,
+    mass: float,
+    delta: float,
+    count: int | None = None,
 ) -> float:
     """Largest epsilon over classes of the exact N-fold release when all records that tell anything are of one
-    class:
-    a lower bound on the true cost, which `SafeRelease.epsilon` bounds from above.
+    class: a lower bound on the true cost, which `SafeRelease.epsilon` bounds from above.
+
+    count: seeds that the class holds; None: the dearest of all classes, which holds k - 1 seeds for large N.
     """
     coins = Coins.of(k, gamma, epsilon0, mass)
+    if count is not None:
+        of_class = np.flatnonzero(coins.count == count).tolist()
+        return max(
+            (_binomial_epsilon(float(coins.s[i]), float(coins.t[i]), records, delta, 0.0) for i in of_class),
+            default=0.0,
+        )
     score = np.where(coins.s > 0, (coins.t - coins.s) ** 2 / np.maximum(coins.s, 1e-300), 0.0)
     half = coins.s.size // 2
     first = np.argsort(-score)[:40]
