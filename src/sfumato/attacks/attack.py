@@ -18,7 +18,7 @@ from attrs import frozen
 
 from sfumato.attacks.people import AttackSettings, People
 from sfumato.errors import UsageError
-from sfumato.evaluation.metric import NotApplicable
+from sfumato.evaluation.metric import NotApplicable, quiet
 from sfumato.evaluation.outcome import Measure, Outcome
 from sfumato.evaluation.pair import Pair
 from sfumato.registry import Registry
@@ -44,8 +44,9 @@ class Attack:
         taken: dict[str, Outcome] = {}
         state, reason = "failed", "the attack gave no result"
         try:
-            for outcome in self.compute(people()):
-                taken[outcome.name] = outcome
+            with quiet():
+                for outcome in self.compute(people()):
+                    taken[outcome.name] = outcome
         except NotApplicable as found:
             state, reason = "not applicable", str(found)
         except UsageError:

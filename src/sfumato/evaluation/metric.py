@@ -12,9 +12,12 @@ It declares its measures. One that it does not yield is "failed"; so are all tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import frozen
 
 from sfumato.errors import UsageError
@@ -26,6 +29,16 @@ if TYPE_CHECKING:
     from sfumato.evaluation.settings import Settings
 
 Compute = Callable[["Pair", "Settings"], Iterable[Outcome]]
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Without remarks of libraries on overflow, convergence or undefined scores: what is not finite fails
+    anyway.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
 class NotApplicable(Exception):
@@ -55,8 +68,9 @@ class Metric:
         state, reason = "failed", "the metric gave no result"
         try:
             self._check(pair)
-            for outcome in self.compute(pair, settings):
-                taken[outcome.name] = outcome
+            with quiet():
+                for outcome in self.compute(pair, settings):
+                    taken[outcome.name] = outcome
         except NotApplicable as found:
             state, reason = "not applicable", str(found)
         except UsageError:

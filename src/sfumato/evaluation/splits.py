@@ -49,19 +49,21 @@ def split(
 ) -> Split:
     """Rows that train and rows that test, at most `at_most` each; `keep`: rows that may be used at all.
 
-    Raises NotApplicable when a part would be empty.
+    Sides with as many rows are split at the same places: of a table and its copy the same rows train. Raises
+    NotApplicable when a part would be empty.
     """
-    rng = np.random.default_rng(seed)
 
     def shuffled(side: Side) -> Places:
         places = np.arange(pair.rows(side)) if keep is None else np.flatnonzero(keep[side])
-        return rng.permutation(places)
+        return np.random.default_rng(seed).permutation(places)
 
     real, synthetic = shuffled("real"), shuffled("synthetic")
     if pair.has_holdout:
         test, side = shuffled("holdout"), "holdout"
     else:
         cut = int(len(real) * TEST_SHARE)
+        if len(synthetic) >= len(real):
+            synthetic = synthetic[cut:]
         test, real, side = real[:cut], real[cut:], "real"
     rows = min(len(real), len(synthetic), at_most)
     if not rows or not len(test):
