@@ -194,6 +194,9 @@ def test_anonymeter_says_why_it_is_left_out(results):
 
     outcome = results["private"]["attacks.linkability"]
     if importlib.util.find_spec("anonymeter") is None:
-        assert outcome.status == "not applicable because the package 'anonymeter' is not installed"
+        assert outcome.status == (
+            "not applicable because the package "
+            "'anonymeter' is not installed (docs/methods/attacks.md says how)"
+        )
     else:
         assert outcome.value is not None and results["copy"]["attacks.linkability"].value > outcome.value

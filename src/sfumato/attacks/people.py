@@ -17,7 +17,7 @@ from sfumato.attacks.distances import Near, scan
 from sfumato.attacks.space import Places, Points, Space
 from sfumato.errors import UsageError
 from sfumato.evaluation.metric import NotApplicable
-from sfumato.evaluation.pair import Pair
+from sfumato.evaluation.pair import Pair, Side
 
 LEAST = 20
 """Hold-out records without which no attack is tried."""
@@ -67,13 +67,17 @@ class People:
     """Of the hold-out table: people who are attacked like members."""
     reference: Places
     """Of the hold-out table: people whom the attacker knows."""
+    everybody: tuple[Places, Places]
+    """One row of each person in the real table, and of each in the hold-out who is not in the real one."""
 
     @classmethod
     def of(cls, pair: Pair, settings: AttackSettings) -> People:
         """Draw the groups; NotApplicable where there is no usable hold-out."""
         check(pair)
         rng = np.random.default_rng(settings.seed)
-        holdout = rng.permutation(pair.holdout_rows or 0)
+        holdout, real = _one_each(pair, "holdout", rng), _one_each(pair, "real", rng)
+        if min(holdout.size, real.size) < LEAST:
+            raise NotApplicable(f"there are fewer than {LEAST} persons, each in one table alone")
         rows = pair.synthetic_rows + min(holdout.size // 2, REFERENCE_AT_MOST)
         able = max(settings.work // (2 * rows * len(pair.columns)), FEWEST)
         many = min(settings.targets, able)
@@ -81,7 +85,8 @@ class People:
         return cls(
             pair=pair,
             settings=settings,
-            members=np.sort(rng.choice(pair.real_rows, min(many, pair.real_rows), replace=False)),
+            members=np.sort(real[:many]),
+            everybody=(real, holdout),
             others=np.sort(holdout[:half]),
             reference=np.sort(holdout[half : half + REFERENCE_AT_MOST]),
         )
@@ -167,6 +172,21 @@ class People:
             return None
         rates = np.linspace(low, low if high is None else high, 1 if high is None else 101)
         return max(stated.at_most(float(rate)) - float(rate) for rate in rates)
+
+
+def _one_each(pair: Pair, side: Side, rng: np.random.Generator) -> Places:
+    """One row of each person of a side, in random order; every row where nothing tells persons apart. Of the
+    hold-out without those who are in the real table.
+    """
+    rows = rng.permutation(pair.rows(side))
+    if side not in pair.persons:
+        return rows
+    whose = pair.persons[side][rows]
+    known = whose >= 0
+    if side == "holdout" and "real" in pair.persons:
+        known &= ~np.isin(whose, pair.persons["real"])
+    _, first = np.unique(whose[known], return_index=True)
+    return rows[known][np.sort(first)]
 
 
 def check(pair: Pair) -> None:

@@ -13,7 +13,9 @@ from sfumato.cli.options import METHOD, RESULT, Force, Json, Quiet, ReadOptions,
 from sfumato.cli.places import check_places
 
 if TYPE_CHECKING:
+    from sfumato.attacks.ceiling import Guarantee
     from sfumato.evaluation.evaluation import Evaluation
+    from sfumato.models.model import Model
 
 STATED = Group("What the release states", sort_key=1)
 
@@ -69,7 +71,8 @@ def evaluate(
     output
         Where to write the internal report (.html).
     model
-        The model file that drew the rows: states the guarantee, and predicts other budgets.
+        The model file that drew the rows: states the guarantee, tells what a person is, and predicts other
+        budgets.
     epsilon
         The stated epsilon, where there is no model file.
     delta
@@ -91,6 +94,8 @@ def evaluate(
         Fixes every draw: who is attacked, which rows train a model. Default: 0.
     """
     from sfumato.api import evaluate as run
+    from sfumato.api import load
+    from sfumato.attacks.tables import release_of, with_attacks
     from sfumato.evaluation.evaluation import FAMILIES
 
     real = once(real, from_real, "the real table", places=("REAL", "--real"), command="evaluate")
@@ -105,27 +110,22 @@ def evaluate(
               "the model": model, "the schema": schema}  # fmt: skip
     check_report(output, read=inputs, synthetic=synthetic, private=(real, holdout), force=force)
     reading, quiet = reading or ReadOptions(), quiet or json
+    held = None if model is None else load(model)
+    stated = release_of(held, epsilon=epsilon, delta=delta)
     progress = Progress(quiet=quiet)
     try:
         found = run(
             real, synthetic, holdout=holdout, target=target, schema=schema, groups=group,
             families=[name for name in family or FAMILIES if name != "attacks"],
             regression=None if regression is None else [name.strip() for name in regression.split(",")],
-            model_rows=model_rows, seed=seed or 0, dialect=reading.dialect(), progress=progress,
+            model_rows=model_rows, model=held, seed=seed or 0, dialect=reading.dialect(), progress=progress,
         )  # fmt: skip
-        if (
-            attacks
-            and (not family or "attacks" in family)
-            and found.pair is not None
-            and found.pair.has_holdout
-        ):
-            found = _attacked(
-                found, model=model, epsilon=epsilon, delta=delta, seed=seed or 0, progress=progress
-            )
+        if attacks and (not family or "attacks" in family):
+            found = with_attacks(found, guarantee=stated, seed=seed or 0, progress=progress)
     finally:
         progress.close()
     if output is not None:
-        write_report(found, output, model=model, epsilon=epsilon, delta=delta, force=force, quiet=quiet)
+        write_report(found, output, model=held, guarantee=stated, force=force, quiet=quiet)
     if json:
         say_json(found.to_dict())
         return
@@ -160,37 +160,16 @@ def write_report(
     found: Evaluation,
     output: Path,
     *,
-    model: Path | None,
-    epsilon: float | None,
-    delta: float,
+    model: Model | None,
+    guarantee: Guarantee | None,
     force: bool,
     quiet: bool,
 ) -> None:
-    """The internal report of an evaluation, at a place that was checked."""
-    from sfumato.attacks.ceiling import Guarantee
+    """The internal report of an evaluation, at a place that was checked before anything was computed."""
     from sfumato.report import write_internal
 
-    stated = None if model is not None or epsilon is None else Guarantee(epsilon, delta)
-    # Where it may go was checked before anything was computed.
-    write_internal(found, output, model=model, guarantee=stated, force=force)
+    write_internal(found, output, model=model, guarantee=guarantee, force=force)
     note(f"internal report written to {output}: it contains private data", quiet=quiet)
-
-
-def _attacked(
-    found: Evaluation,
-    *,
-    model: Path | None,
-    epsilon: float | None,
-    delta: float,
-    seed: int,
-    progress: Progress,
-) -> Evaluation:
-    """The evaluation with attacks, held against the stated guarantee."""
-    from sfumato.api import load
-    from sfumato.attacks.tables import release_of, with_attacks
-
-    stated = release_of(None if model is None else load(model), epsilon=epsilon, delta=delta)
-    return with_attacks(found, guarantee=stated, seed=seed, progress=progress)
 
 
 def _table(found: Evaluation) -> str:

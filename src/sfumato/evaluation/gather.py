@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,14 +56,22 @@ def pair_tables(
     holdout: Any = None,
     schema: Schema | None = None,
     dialect: CsvDialect | None = None,
+    person: str | None = None,
 ) -> Pair:
-    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none.
+    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none. `person`:
+    the column that tells persons apart; default: that of the schema.
 
     Raises InputError for what is not a table. Columns that differ between the tables are no error: the pair
     says which are compared.
     """
+    if person is None and schema is not None and schema.unit is not None:
+        person = schema.unit.column
     frame = _read(real, "the real table", dialect)
     sorts = {name: _sort(frame[name], schema) for name in frame.columns}
+    ids: dict[Side, pl.Series] = {}
+    if person in sorts:
+        sorts[person] = Sort("ignored", reason="it tells persons apart")
+        ids["real"] = as_text(frame[person])
     rows: dict[str, int] = {"real": frame.height}
     raws: dict[str, dict[str, _Raw]] = {"real": _raw_columns(frame, sorts)}
     ignored = {name: sort.reason for name, sort in sorts.items() if sort.what == "ignored"}
@@ -82,6 +90,10 @@ def pair_tables(
         else:
             rows["holdout"] = frame.height
             raws["holdout"] = _raw_columns(frame, sorts)
+            if person in frame.columns:
+                ids["holdout"] = as_text(frame[person])
+    persons = _persons(ids)
+    notes += _about_persons(person, persons, rows)
     columns = []
     for name in names:
         if name in absent or sorts[name].what == "ignored":
@@ -92,8 +104,41 @@ def pair_tables(
         columns=tuple(columns), real_rows=rows["real"], synthetic_rows=rows["synthetic"],
         holdout_rows=rows.get("holdout"), absent=absent, extra=extra,
         ignored={name: reason for name, reason in ignored.items() if name not in absent},
-        notes=tuple(notes), schema=schema,
+        notes=tuple(notes), schema=schema, persons=persons,
     )  # fmt: skip
+
+
+def _persons(ids: Mapping[Side, pl.Series]) -> dict[Side, np.ndarray]:
+    """Whose each row is, as numbers that are common to all sides; -1 where no id is given."""
+    import polars as pl
+
+    if not ids:
+        return {}
+    every = pl.concat([each.alias("id").set(each == "", None) for each in ids.values()])
+    numbers = every.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
+    ends = np.cumsum([len(each) for each in ids.values()])
+    return dict(zip(ids, np.split(numbers, ends[:-1]), strict=True))
+
+
+def _about_persons(
+    person: str | None, persons: Mapping[Side, np.ndarray], rows: Mapping[str, int]
+) -> Iterator[str]:
+    """What a reader must know where one person may have several rows."""
+    if person is None:
+        return
+    lacking = [words for side, words in (("real", "real"), ("holdout", "hold-out"))
+               if side in rows and side not in persons]  # fmt: skip
+    if lacking:
+        yield (
+            f"the {' and '.join(lacking)} table has no column {person!r}, which tells persons apart: there "
+            "each row counts as a person"
+        )
+    elif "holdout" in persons:
+        both = np.intersect1d(persons["real"], persons["holdout"])
+        shared = int((both >= 0).sum())
+        yield "in attacks each person counts once, with one row drawn at random" + (
+            f"; {shared:,} hold-out persons are in the real table as well, and are left out" if shared else ""
+        )
 
 
 def _read(table: Any, label: str, dialect: CsvDialect | None) -> pl.DataFrame:

@@ -2,7 +2,8 @@
 
 A column is a number when at least nine of ten cells that are not empty read as one and it has more than `FEW`
 different values, else a category. Texts with a leading zero are codes, not numbers. Texts in ISO 8601 are
-dates. A column of texts most of which differ, and whole numbers that count the rows, are keys: not compared.
+dates. A column of texts most of which differ, and whole numbers all of which differ where chance would repeat
+some, are keys: not compared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FEW = 10
 MANY = 50
 READABLE = 0.9
+UNLIKELY = 5.0
+"""Minus the logarithm of the chance, below 1 %, at which numbers that all differ are taken for a key."""
 _ISO_DAY = r"^\s*\d{4}-\d{2}-\d{2}\s*$"
 _ISO_MOMENT = r"^\s*\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 
@@ -66,11 +69,19 @@ def _numeric(values: np.ndarray, known: np.ndarray, *, share: float) -> Sort:
     different = np.unique(values)
     if different.size <= FEW or share < READABLE:
         return Sort("numeric labels")
-    if different.size == values.size > MANY and np.isfinite(different).all():
-        steps = np.diff(different)
-        if (steps == 1).all() and different[0] == np.rint(different[0]):
-            return Sort("ignored", reason="it numbers the rows")
+    if different.size == values.size > MANY and _is_key(different):
+        return Sort("ignored", reason="its whole numbers are all different, as those of a key are")
     return Sort("number")
+
+
+def _is_key(different: np.ndarray) -> bool:
+    """Whether so many whole numbers in such a range would hardly all differ if they were not given out to
+    differ: n even draws of R do with probability about exp(-n²/2R), uneven ones with less.
+    """
+    if not np.isfinite(different).all() or (different != np.rint(different)).any():
+        return False
+    span = float(different[-1] - different[0]) + 1
+    return different.size**2 / (2 * span) > UNLIKELY
 
 
 def _textual(series: pl.Series) -> Sort:

@@ -28,14 +28,17 @@ def evaluate_tables(
     dialect: CsvDialect | None = None,
     settings: Settings | None = None,
     families: Sequence[str] | None = None,
+    person: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
-    """Read the tables and evaluate them; see `sfumato.evaluate`."""
+    """Read the tables and evaluate them; see `sfumato.evaluate`. `person`: the column that tells persons
+    apart; default: that of the schema.
+    """
     settings = settings or Settings()
     chosen = _families(families)
     if progress is not None:
         progress("reading the tables")
-    pair = pair_tables(real, synthetic, holdout=holdout, schema=schema, dialect=dialect)
+    pair = pair_tables(real, synthetic, holdout=holdout, schema=schema, dialect=dialect, person=person)
     return evaluate_pair(pair, settings, families=chosen, progress=progress)
 
 

@@ -61,6 +61,7 @@ def split(
     if pair.has_holdout:
         test, side = shuffled("holdout"), "holdout"
     else:
+        real = _people_together(pair, real)
         cut = int(len(real) * TEST_SHARE)
         if len(synthetic) >= len(real):
             synthetic = synthetic[cut:]
@@ -69,3 +70,13 @@ def split(
     if not rows or not len(test):
         raise NotApplicable("there are too few rows to train and to test a model")
     return Split(real[:rows], synthetic[:rows], test[:at_most], "holdout" if side == "holdout" else "real")
+
+
+def _people_together(pair: Pair, rows: Places) -> Places:
+    """The same rows with those of one person one after the other: at most one person is in two parts."""
+    if "real" not in pair.persons:
+        return rows
+    persons = pair.persons["real"][rows]
+    alone = persons.max(initial=0) + 1 + np.arange(len(rows))
+    _, first, who = np.unique(np.where(persons < 0, alone, persons), return_index=True, return_inverse=True)
+    return rows[np.argsort(first[who], kind="stable")]

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 
 from sfumato.report.figures import Histogram, histogram
-from sfumato.report.guarantees import guarantee_card, prospects_table
+from sfumato.report.guarantees import guarantee_card, prospects_table, unnamed_note
 from sfumato.report.page import Card, Figures, Group, Page, Prose, Section, Table
 from sfumato.report.words import percent
 
@@ -125,7 +125,7 @@ def _groups(model: Model, expected: Outcome | None, noise: list[Marginal]) -> tu
             value=f"{percent(expected.error.one_way)} off",
             meaning="So many rows would have to change for a column to have the real frequencies, on "
             "average.",
-            note="Predicted, within a factor of 2.",
+            note=f"Predicted, within a factor of 2. {unnamed_note(model)}".strip(),
         ),
         Card(
             label="Noise in a count of one value",

@@ -41,9 +41,12 @@ UNIQUE = Measure(
 
 @attack("copies", COPIES, UNIQUE)
 def copies(people: People) -> Iterator[Outcome]:
-    """Over all rows: hashing is cheap, so nobody is left out."""
+    """Over all people: hashing is cheap, so nobody is left out."""
     pair = people.pair
-    real, synthetic, holdout = (hashes(pair, side) for side in ("real", "synthetic", "holdout"))
+    real, holdout = (
+        hashes(pair, side)[rows] for side, rows in zip(("real", "holdout"), people.everybody, strict=True)
+    )
+    synthetic = hashes(pair, "synthetic")
     released = np.unique(synthetic)
     out_again, control = np.isin(real, released), np.isin(holdout, released)
     yield _outcome(people, COPIES, out_again, control)
@@ -69,7 +72,8 @@ def _outcome(
         success=success,
         control=without,
         ceiling=people.room(without),
-        surely=people.room(*intervals.share(*theirs)),
+        surely=people.room(*intervals.share(*theirs, level=intervals.SURE)),
+        at_least=intervals.difference(ours, theirs, level=intervals.SURE)[0],
     )
     return measure.found(
         success - without,
