@@ -159,7 +159,7 @@ def test_states_are_shown_as_words_never_as_zero(evaluation):
     broken = attrs.evolve(evaluation, outcomes=tuple(odd))
     text = "".join(Reader(internal_html(broken)).text)
     assert "Failed: of <b>something</b>." in text and "Not applicable: there is one column." in text
-    assert "Not run: they need hold-out rows" in text
+    assert "Not run: attacks were not asked for." in text
 
 
 def test_odd_tables_make_a_page():

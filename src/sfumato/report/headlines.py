@@ -143,7 +143,8 @@ def _attributes(outcome: Outcome, _: Evaluation) -> Card:
     over = bool(contradictions([outcome]))
     reading = (
         "More than the guarantee allows!" if over
-        else "Easier for people in the table." if low > 0
+        else "Easier for people in the table." if low > 0.05
+        else "Perhaps a little easier for people in the table." if low > 0
         else "No easier for people in the table."
     )  # fmt: skip
     sign = "+" if value > 0 else "−" if value < 0 else ""

@@ -16,7 +16,7 @@ from sfumato.report.words import percent, plain, span, strength
 
 if TYPE_CHECKING:
     from sfumato.evaluation.evaluation import Evaluation
-    from sfumato.evaluation.outcome import Outcome
+    from sfumato.evaluation.outcome import Measure, Outcome
     from sfumato.models.model import Model
 
 STAMP = "INTERNAL: contains private data"
@@ -204,24 +204,34 @@ def _measures(outcomes: tuple[Outcome, ...], caption: str) -> Table:
     rows = []
     for each in outcomes:
         measure = each.measure
-        ideal = "–" if measure.ideal is None else f"{measure.ideal:g}"
-        ends = (
-            each.status
-            if each.value is None
-            else ""
-            if each.interval is None
-            else span(each.interval.low, each.interval.high)
+        ends = "" if each.interval is None else span(each.interval.low, each.interval.high)
+        low, high = ("no limit" if math.isinf(end) else f"{end:.3g}" for end in (measure.low, measure.high))
+        meaning = f"{measure.meaning} Source: {measure.source}."
+        rows.append(
+            (
+                measure.title,
+                each.value,
+                each.status if each.value is None else ends,
+                f"{low} to {high}".replace("-", "−"),
+                _best(measure),
+                meaning,
+            )
         )
-        value = each.value
-        high = "no limit" if math.isinf(measure.high) else f"{measure.high:g}"
-        low = "no limit" if math.isinf(measure.low) else f"{measure.low:g}"
-        rows.append((measure.title, value, ends, ideal, f"{low} to {high}", measure.meaning))
     return Table(
         caption=caption,
-        header=("measure", "value", "interval", "of identical rows", "range", "what it is"),
+        header=("measure", "value", "interval", "range", "best", "what it is"),
         rows=rows,
         formats=("text", "", "text", "text", "text", "text"),
     )
+
+
+def _best(measure: Measure) -> str:
+    """Which way is better, and what identical rows get."""
+    ways = {"lower": "lower is better", "higher": "higher is better", "nearer": "the nearer", "none": ""}
+    words = [ways[measure.direction]]
+    if measure.ideal is not None:
+        words.append(f"identical rows: {measure.ideal:g}")
+    return "; ".join(each for each in words if each) or "–"
 
 
 def _attacks(outcomes: tuple[Outcome, ...], stated: Guarantee | None) -> Section:
@@ -230,11 +240,11 @@ def _attacks(outcomes: tuple[Outcome, ...], stated: Guarantee | None) -> Section
         "what works better on people in the table is leakage. Ceiling: the most that the stated "
         "guarantee allows of the same number."
     )
-    if not outcomes:
+    if all(each.state == "not applicable" for each in outcomes):
+        reasons = dict.fromkeys(each.reason for each in outcomes)
+        text = " ".join(f"Attacks are not applicable because {reason}." for reason in reasons)
         return Section(
-            key="attacks",
-            title="Attacks",
-            blocks=(Prose(texts=("Attacks were not run. They need hold-out rows (--holdout).",)),),
+            key="attacks", title="Attacks", blocks=(Prose(texts=(text or "Attacks were not asked for.",)),)
         )
     taken = [each for name in ATTACKS for each in outcomes if each.name == f"attacks.{name}"]
     taken += [each for each in outcomes if each not in taken]
