@@ -170,16 +170,20 @@ def _raw_columns(frame: pl.DataFrame, sorts: Mapping[str, Sort]) -> dict[str, _R
 def _raw(series: pl.Series, sort: Sort) -> _Raw:
     full = filled(series)
     if sort.what == "number":
-        return _raw_number(series, sort.reader, full)
+        return _raw_number(series, sort, full)
     if isinstance(sort.reader, Bool | Categorical):
         return _declared_labels(series, sort.reader, full)
     return _labels(series, full, numeric=sort.what == "numeric labels")
 
 
-def _raw_number(series: pl.Series, reader: Column | None, full: np.ndarray) -> _Raw:
+def _raw_number(series: pl.Series, sort: Sort, full: np.ndarray) -> _Raw:
+    reader = sort.reader
     if not isinstance(reader, Measured):
         numbers, known = to_floats(series)
         values, atoms = np.where(known, numbers, np.nan), None
+        if sort.codes:
+            atoms = _places(series, sort.codes)
+            known |= atoms >= 0
     elif not reader.accepts(series.dtype):
         return _Raw(np.ones(len(series), dtype=bool), int(full.sum()), np.full(len(series), np.nan))
     else:
@@ -188,6 +192,14 @@ def _raw_number(series: pl.Series, reader: Column | None, full: np.ndarray) -> _
         atoms = np.where(places > 0, places - 1, -1) if reader.special_codes else None
         known = places != 0
     return _Raw(~known, int((full & ~known).sum()), values, atoms)
+
+
+def _places(series: pl.Series, codes: tuple[str, ...]) -> np.ndarray:
+    """The place of each cell among some texts, -1 where it is none of them."""
+    import polars as pl
+
+    place = {code: number for number, code in enumerate(codes)}
+    return as_text(series).replace_strict(place, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
 
 
 def units_scale(reader: Measured) -> float:
@@ -237,7 +249,7 @@ def _labels(series: pl.Series, full: np.ndarray, *, numeric: bool) -> _Raw:
 def _column(name: str, sort: Sort, sides: Mapping[Any, _Raw], schema: Schema | None) -> PairedColumn:
     declared = sort.reader if schema is not None and name in schema else None
     if sort.what == "number":
-        return _number_column(name, sort.reader, sides, declared)
+        return _number_column(name, sort, sides, declared)
     return _label_column(name, sides, declared)
 
 
@@ -293,8 +305,9 @@ def _order(label: str) -> tuple[int, float, str]:
 
 
 def _number_column(
-    name: str, reader: Column | None, sides: Mapping[Side, _Raw], declared: Column | None
+    name: str, sort: Sort, sides: Mapping[Side, _Raw], declared: Column | None
 ) -> PairedColumn:
+    reader = sort.reader
     spell = _speller(reader)
     real = _values(sides["real"])
     edges = edges_of(real[np.abs(real) < LARGEST])
@@ -302,7 +315,7 @@ def _number_column(
     valued = {side: ~raw.missing & ~np.isnan(_values(raw)) for side, raw in sides.items()}
     used = np.unique(np.concatenate([codes[side][valued[side]] for side in sides]))
     labels = bin_labels(edges, used.tolist(), spell)
-    specials = tuple(reader.special_codes) if isinstance(reader, Measured) else ()
+    specials = tuple(reader.special_codes) if isinstance(reader, Measured) else sort.codes
     table = np.zeros(len(edges) + 1, dtype=np.int32)
     table[used] = np.arange(used.size)
     missing, cells = len(labels) + len(specials), {}

@@ -1,9 +1,10 @@
 """What a column is taken for when no schema says so; decided by the real rows.
 
-A column is a number when at least nine of ten cells that are not empty read as one and it has more than `FEW`
-different values, else a category. Texts with a leading zero are codes, not numbers. Texts in ISO 8601 are
-dates. A column of texts most of which differ, and whole numbers all of which differ where chance would repeat
-some, are keys: not compared.
+A column is a number when at least nine of ten cells that are not empty read as one and it has more than
+`FEW` different values, or half of them do, with more than `MANY`, and the others hold no more than `CODES`
+different texts, which are codes then; else a category. Texts with a leading zero are codes, not numbers.
+Texts in ISO 8601 are dates. A column of texts most of which differ, and whole numbers all of which differ
+where chance would repeat some, are keys: not compared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 FEW = 10
 MANY = 50
+CODES = 3
 READABLE = 0.9
 UNLIKELY = 5.0
 """Minus the logarithm of the chance, below 1 %, at which numbers that all differ are taken for a key."""
@@ -34,12 +36,14 @@ _ISO_MOMENT = r"^\s*\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 class Sort:
     """How cells are to be read: `what` is "number", "labels", "numeric labels" or "ignored" with a `reason`.
 
-    `reader`: a kind of date or time that numbers are read by, or facts that the schema declares.
+    `reader`: a kind of date or time that numbers are read by, or facts that the schema declares. `codes`:
+    texts that stand among numbers for something else, such as "N" for not applicable.
     """
 
     what: str
     reader: Column | None = None
     reason: str = ""
+    codes: tuple[str, ...] = ()
 
 
 def sort_of(series: pl.Series) -> Sort:
@@ -85,6 +89,8 @@ def _is_key(different: np.ndarray) -> bool:
 
 
 def _textual(series: pl.Series) -> Sort:
+    import polars as pl
+
     texts = series.drop_nulls()
     texts = texts.filter(texts != "")
     if not len(texts):
@@ -97,6 +103,9 @@ def _textual(series: pl.Series) -> Sort:
         values, known = to_floats(texts)
         if known.mean() >= READABLE:
             return _numeric(values, known, share=float(known.mean()))
+        codes = texts.filter(pl.Series(~known)).unique().sort().to_list()
+        if len(codes) <= CODES and known.mean() >= 0.5 and np.unique(values[known]).size > MANY:
+            return Sort("number", codes=tuple(codes))
     moment = _moment(series.name, different)
     return Sort("number", moment) if moment is not None else _labels(texts, different)
 
