@@ -10,7 +10,7 @@ from sfumato.errors import UsageError
 from sfumato.evaluation.evaluation import FAMILIES, Evaluation
 from sfumato.evaluation.gather import pair_tables
 from sfumato.evaluation.metric import metrics
-from sfumato.evaluation.metrics.structure import ROWS as ASSOCIATION_ROWS
+from sfumato.evaluation.metrics.structure import association_rows
 from sfumato.evaluation.pair import Pair, sampling_error
 from sfumato.evaluation.settings import Settings
 
@@ -106,8 +106,8 @@ def _facts(pair: Pair, settings: Settings, seconds: dict[str, float]) -> dict[st
         "target": settings.target,
         "seed": settings.seed,
         "sampling": {
-            "rows for models": _drawn(pair, settings.model_rows),
-            "rows for associations": _drawn(pair, ASSOCIATION_ROWS),
+            "rows for models": _drawn(pair, settings.rows_for(len(pair.columns))),
+            "rows for associations": _drawn(pair, association_rows(len(pair.columns))),
             "sets of columns": {"pairs at most": settings.pairs, "larger sets at most": settings.sets},
         },
         "seconds": seconds,

@@ -8,6 +8,8 @@ from attrs import Attribute, field, frozen
 
 from sfumato.errors import UsageError
 
+CELLS, FEWEST = 2_000_000, 500
+
 
 def _at_least(least: int):
     def check(_: object, attribute: Attribute, value: object) -> None:
@@ -44,6 +46,12 @@ class Settings:
     pairs: int = field(default=2_000, validator=_at_least(1))
     ways: int = field(default=4, validator=_at_least(3))
     seed: int = field(default=0, validator=_at_least(0))
+
+    def rows_for(self, columns: int) -> int:
+        """At most so many rows of a table of so many columns train a model: `model_rows`, and fewer where
+        more than `CELLS` cells would be learned from, but `FEWEST` at least.
+        """
+        return min(self.model_rows, max(CELLS // max(columns, 1), FEWEST))
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:

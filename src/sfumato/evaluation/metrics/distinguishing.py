@@ -58,7 +58,7 @@ RATIO = Measure(
 
 def _even(pair: Pair, settings: Settings) -> Pair:
     """As many real as synthetic rows, drawn at random, in random order."""
-    rows = min(pair.real_rows, pair.synthetic_rows, settings.model_rows)
+    rows = min(pair.real_rows, pair.synthetic_rows, settings.rows_for(len(pair.columns)))
     if rows < LEAST:
         raise NotApplicable(f"a side has fewer than {LEAST} rows")
     rng = np.random.default_rng(settings.seed)
