@@ -43,9 +43,8 @@ UNIQUE = Measure(
 def copies(people: People) -> Iterator[Outcome]:
     """Over all people: hashing is cheap, so nobody is left out."""
     pair = people.pair
-    real, holdout = (
-        hashes(pair, side)[rows] for side, rows in zip(("real", "holdout"), people.everybody, strict=True)
-    )
+    members, others = people.everybody
+    real, holdout = hashes(pair, "real")[members], hashes(pair, "holdout")[others]
     synthetic = hashes(pair, "synthetic")
     released = np.unique(synthetic)
     out_again, control = np.isin(real, released), np.isin(holdout, released)

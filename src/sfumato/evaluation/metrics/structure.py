@@ -22,6 +22,7 @@ from sfumato.evaluation.settings import Settings
 
 ROWS, CELLS, LEAST = 50_000, 20_000_000, 5_000
 SIDES: tuple[Side, ...] = ("real", "synthetic")
+TwoColumns = tuple[PairedColumn, PairedColumn]
 HEADER = ("column a", "column b", "real", "synthetic", "difference")
 
 
@@ -103,9 +104,8 @@ def _of_numbers(
     chosen = column_sets(columns, 2, at_most=settings.pairs if holes else every, seed=settings.seed)
     pairs = [(a, b) for a, b in chosen]
     real, made = (matrix(table, pairs) for table in tables)
-    rows = [
-        (pair.columns[a].name, pair.columns[b].name, float(real[a, b]), float(made[a, b])) for a, b in pairs
-    ]
+    names = [column.name for column in pair]
+    rows = [(names[a], names[b], float(real[a, b]), float(made[a, b])) for a, b in pairs]
     return _compared(measure, rows)
 
 
@@ -167,9 +167,7 @@ def correlation_ratio(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     yield _compared(RATIO, rows)
 
 
-def _drawn(
-    pairs: list[tuple[PairedColumn, PairedColumn]], settings: Settings
-) -> list[tuple[PairedColumn, PairedColumn]]:
+def _drawn(pairs: list[TwoColumns], settings: Settings) -> list[TwoColumns]:
     """All pairs, or `settings.pairs` of them drawn at random."""
     if len(pairs) <= settings.pairs:
         return pairs
