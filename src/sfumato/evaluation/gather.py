@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from attrs import frozen
 from sfumato.domain.kinds import Bool, Categorical, Date, Datetime, Duration, Float, Id, Int, Text
 from sfumato.domain.measured import Measured
 from sfumato.domain.reading import as_text, is_textual, to_floats
+from sfumato.errors import SfumatoError
 from sfumato.evaluation.bins import bin_labels, edges_of, raw_codes
 from sfumato.evaluation.inference import Sort, filled, sort_of
 from sfumato.evaluation.pair import Cells, Pair, PairedColumn, Side
@@ -58,8 +60,9 @@ def pair_tables(
     dialect: CsvDialect | None = None,
     person: str | None = None,
 ) -> Pair:
-    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none. `person`:
-    the column that tells persons apart; default: that of the schema.
+    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none. `dialect`:
+    of the real file, and of the others unless their first line names columns as sfumato writes them.
+    `person`: the column that tells persons apart; default: that of the schema.
 
     Raises InputError for what is not a table. Columns that differ between the tables are no error: the pair
     says which are compared.
@@ -77,13 +80,13 @@ def pair_tables(
     ignored = {name: sort.reason for name, sort in sorts.items() if sort.what == "ignored"}
     names, notes = list(frame.columns), []
     del frame
-    frame = _read(synthetic, "the synthetic table", dialect)
+    frame = _read(synthetic, "the synthetic table", _spelling(synthetic, names, dialect))
     absent = tuple(name for name in names if name not in frame.columns)
     extra = tuple(name for name in frame.columns if name not in names)
     rows["synthetic"] = frame.height
     raws["synthetic"] = _raw_columns(frame, sorts)
     if holdout is not None:
-        frame = _read(holdout, "the hold-out table", dialect)
+        frame = _read(holdout, "the hold-out table", _spelling(holdout, names, dialect))
         lacking = [name for name in names if name not in absent and name not in frame.columns]
         if lacking:
             notes.append(f"the hold-out table is not used: it lacks {len(lacking)} of the columns")
@@ -139,6 +142,23 @@ def _about_persons(
         yield "in attacks each person counts once, with one row drawn at random" + (
             f"; {shared:,} hold-out persons are in the real table as well, and are left out" if shared else ""
         )
+
+
+def _spelling(table: Any, names: Sequence[str], dialect: CsvDialect | None) -> CsvDialect | None:
+    """How a file beside the real one is spelled: as sfumato writes files where its first line, read so, names
+    a column of the real table; else like the real one.
+    """
+    from sfumato.tables.dialect import CsvDialect
+    from sfumato.tables.source import open_source
+
+    plain = CsvDialect()
+    if dialect is None or dialect == plain or not isinstance(table, str | Path):
+        return dialect
+    try:
+        columns = open_source(table, dialect=plain, label="the table", allow_empty=True).columns
+    except SfumatoError:
+        return dialect
+    return plain if any(column.name in names for column in columns) else dialect
 
 
 def _read(table: Any, label: str, dialect: CsvDialect | None) -> pl.DataFrame:

@@ -71,7 +71,7 @@ def evaluate_pair(
 def _families(families: Sequence[str] | None) -> tuple[str, ...]:
     if families is None or families is FAMILIES:
         return FAMILIES
-    known = {family for name in metrics for family in metrics[name].families}
+    known = {family for name in metrics for family in metrics[name].families} | {"attacks"}
     for family in families:
         if family not in known:
             raise UsageError(f"there is no family {family!r}", mend=f"known: {', '.join(sorted(known))}")

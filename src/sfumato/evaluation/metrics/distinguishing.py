@@ -57,12 +57,17 @@ RATIO = Measure(
 
 
 def _even(pair: Pair, settings: Settings) -> Pair:
-    """As many real as synthetic rows, drawn at random, in random order."""
+    """As many real as synthetic rows, drawn at random, in random order; of two sides with as many rows those
+    at the same places.
+    """
     rows = min(pair.real_rows, pair.synthetic_rows, settings.rows_for(len(pair.columns)))
     if rows < LEAST:
         raise NotApplicable(f"a side has fewer than {LEAST} rows")
-    rng = np.random.default_rng(settings.seed)
-    return pair.take({side: rng.permutation(pair.rows(side))[:rows] for side in ("real", "synthetic")})
+    places = {
+        side: np.random.default_rng(settings.seed).permutation(pair.rows(side))[:rows]
+        for side in ("real", "synthetic")
+    }
+    return pair.take(places)
 
 
 @metric("distinguishing.game", FOREST, TREE, AUC, needs="sklearn")
