@@ -87,7 +87,7 @@ def attack(
     from sfumato.api import load
     from sfumato.attacks.attack import contradictions
     from sfumato.attacks.tables import release_of
-    from sfumato.cli.evaluate import check_report, write_report
+    from sfumato.cli.evaluate import check_report, without_value, write_report
 
     inputs = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
               "the model": model, "the schema": schema}  # fmt: skip
@@ -110,9 +110,8 @@ def attack(
         say_json(found.to_dict())
     else:
         say(_table(found.outcomes))
-        for each in found.outcomes:
-            if each.value is None:
-                note(f"{each.measure.title}: {each.status}", quiet=quiet)
+        for status, titles in without_value(found).items():
+            note(f"{status}: {', '.join(titles)}", quiet=quiet)
         note("not private: computed from real rows without noise", quiet=quiet)
     over = contradictions(found.outcomes)
     if over:

@@ -130,6 +130,8 @@ def evaluate(
         say_json(found.to_dict())
         return
     say(_table(found))
+    for status, titles in without_value(found).items():
+        note(f"{status}: {', '.join(titles)}", quiet=quiet)
     note("not private: computed from real rows without noise", quiet=quiet)
 
 
@@ -177,7 +179,16 @@ def _table(found: Evaluation) -> str:
     rows: list[tuple[str, ...]] = []
     for each in found.outcomes:
         ends = "" if each.interval is None else f"{each.interval.low:.3g} to {each.interval.high:.3g}"
-        value = each.status if each.value is None else f"{each.value:.4g}"
+        value = each.state if each.value is None else f"{each.value:.4g}"
         ideal = "" if each.measure.ideal is None else f"{each.measure.ideal:g}"
         rows.append((each.name, each.measure.title, value, ends, ideal))
     return table(rows, header=("measure", "", "value", "95 % interval", "of identical rows"))
+
+
+def without_value(found: Evaluation) -> dict[str, list[str]]:
+    """Titles of measures without a value, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in found.outcomes:
+        if each.value is None:
+            reasons.setdefault(each.status, []).append(each.measure.title)
+    return reasons

@@ -78,7 +78,11 @@ def _prediction(outcome: Outcome, evaluation: Evaluation) -> Card:
     score = str(outcome.facts.get("score", "score"))
     trained = outcome_of(evaluation, "prediction.trtr")
     real = None if trained is None else trained.value
-    names = {"AUROC": "0.5 is guessing, 1 is perfect", "R²": "0 is guessing, 1 is perfect"}
+    names = {
+        "AUROC": "0.5 is guessing, 1 is perfect",
+        "R²": "0 is guessing, 1 is perfect",
+        "accuracy": "the share of people for whom the answer is right",
+    }
     lost = 0.0 if real is None else real - value
     useless = lost > 0.1 and value <= {"AUROC": 0.52, "R²": 0.02}.get(score, -1.0)
     return Card(
@@ -87,7 +91,7 @@ def _prediction(outcome: Outcome, evaluation: Evaluation) -> Card:
         value=f"{value:.3f}".replace("-", "−"),
         meaning="Score on real people of models that learned from synthetic rows."
         + ("" if real is None else f" Learned from real rows: {real:.3f}."),
-        note=f"{score}: {names[score]}." if score in names else f"{score}.",
+        note=f"{score[:1].upper()}{score[1:]}: {names[score]}." if score in names else f"{score}.",
         tone="bad"
         if useless
         else "good"
