@@ -18,7 +18,7 @@ from attrs import frozen
 
 from sfumato.attacks.people import AttackSettings, People
 from sfumato.errors import UsageError
-from sfumato.evaluation.metric import NotApplicable, quiet
+from sfumato.evaluation.metric import outcomes_of
 from sfumato.evaluation.outcome import Measure, Outcome
 from sfumato.evaluation.pair import Pair
 from sfumato.registry import Registry
@@ -42,27 +42,7 @@ class Attack:
 
     def outcomes(self, people: Callable[[], People]) -> Iterator[Outcome]:
         """One outcome for each measure, in the declared order; never raises for what the tables hold."""
-        taken: dict[str, Outcome] = {}
-        state, reason = "failed", "the attack gave no result"
-        try:
-            with quiet():
-                for outcome in self.compute(people()):
-                    taken[outcome.name] = outcome
-        except NotApplicable as found:
-            state, reason = "not applicable", str(found)
-        except UsageError:
-            raise
-        except MemoryError:
-            reason = "there was not enough memory"
-        except Exception as error:  # the message may quote a cell
-            reason = f"of an error in the attack ({type(error).__name__})"
-        for measure in self.measures:
-            if measure.name in taken:
-                yield taken[measure.name]
-            elif state == "not applicable":
-                yield measure.not_applicable(reason)
-            else:
-                yield measure.failed(reason)
+        return outcomes_of(self.measures, lambda: self.compute(people()), what="attack")
 
 
 attacks: Registry[Attack] = Registry("attack", "sfumato.attacks.suite")

@@ -10,14 +10,14 @@ from functools import cached_property
 
 import attrs
 import numpy as np
-from attrs import Attribute, field, frozen
+from attrs import field, frozen
 
 from sfumato.attacks.ceiling import Guarantee
 from sfumato.attacks.distances import Near, scan
 from sfumato.attacks.space import Places, Points, Space
-from sfumato.errors import UsageError
 from sfumato.evaluation.metric import NotApplicable
 from sfumato.evaluation.pair import Pair, Side
+from sfumato.evaluation.settings import at_least
 
 LEAST = 20
 """Hold-out records without which no attack is tried."""
@@ -27,14 +27,6 @@ FEWEST = 200
 WIDTHS = (0.02, 0.1, 0.4, 1.0)
 """Widths of the kernels, in units of the typical distance between a person and the nearest other one."""
 SMALLEST_WIDTH = 0.005
-
-
-def _at_least(least: int):
-    def check(_: object, attribute: Attribute, value: object) -> None:
-        if type(value) is not int or value < least:
-            raise UsageError(f"{attribute.name} must be a whole number of at least {least}, not {value!r}")
-
-    return check
 
 
 @frozen(kw_only=True)
@@ -48,11 +40,11 @@ class AttackSettings:
     """
 
     guarantee: Guarantee | None = None
-    targets: int = field(default=2000, validator=_at_least(LEAST))
+    targets: int = field(default=2000, validator=at_least(LEAST))
     secrets: tuple[str, ...] = field(default=(), converter=tuple)
-    guessed: int = field(default=16, validator=_at_least(1))
-    work: int = field(default=6_000_000_000, validator=_at_least(1))
-    seed: int = field(default=0, validator=_at_least(0))
+    guessed: int = field(default=16, validator=at_least(1))
+    work: int = field(default=6_000_000_000, validator=at_least(1))
+    seed: int = field(default=0, validator=at_least(0))
 
 
 @frozen(kw_only=True, slots=False, eq=False)

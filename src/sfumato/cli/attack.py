@@ -89,9 +89,9 @@ def attack(
     from sfumato.attacks.tables import release_of
     from sfumato.cli.evaluate import check_report, without_value, write_report
 
-    inputs = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
-              "the model": model, "the schema": schema}  # fmt: skip
-    check_report(output, read=inputs, synthetic=synthetic, private=(real, holdout), force=force)
+    check_report(
+        output, real=real, synthetic=synthetic, holdout=holdout, model=model, schema=schema, force=force
+    )
     reading, quiet = reading or ReadOptions(), quiet or json
     held = None if model is None else load(model)
     stated = release_of(held, epsilon=epsilon, delta=delta)

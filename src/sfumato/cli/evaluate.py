@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,9 +105,9 @@ def evaluate(
         places=("SYNTHETIC", "--synthetic"),
         command="evaluate",
     )
-    inputs = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
-              "the model": model, "the schema": schema}  # fmt: skip
-    check_report(output, read=inputs, synthetic=synthetic, private=(real, holdout), force=force)
+    check_report(
+        output, real=real, synthetic=synthetic, holdout=holdout, model=model, schema=schema, force=force
+    )
     reading, quiet = reading or ReadOptions(), quiet or json
     held = None if model is None else load(model)
     stated = release_of(held, epsilon=epsilon, delta=delta)
@@ -138,9 +137,11 @@ def evaluate(
 def check_report(
     output: Path | None,
     *,
-    read: Mapping[str, Path | None],
+    real: Path,
     synthetic: Path,
-    private: tuple[Path | None, ...],
+    holdout: Path | None,
+    model: Path | None,
+    schema: Path | None,
     force: bool,
 ) -> None:
     """OutputError for a report that must not or cannot be written; nothing is read or created."""
@@ -148,6 +149,8 @@ def check_report(
     from sfumato.report.places import check_not_released
     from sfumato.tables.output import check_output
 
+    read = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
+            "the model": model, "the schema": schema}  # fmt: skip
     check_places(read=read, write={"the report": output})
     if output is None:
         return
@@ -155,7 +158,7 @@ def check_report(
         raise OutputError(f"the report {output.name!r} is a page", mend="end its name in .html")
     check_output(output, force=force)
     if not force:
-        check_not_released(output, synthetic=synthetic, private=private)
+        check_not_released(output, synthetic=synthetic, private=(real, holdout))
 
 
 def write_report(

@@ -17,10 +17,11 @@ from sfumato.evaluation.features import features
 from sfumato.evaluation.intervals import auc, auc_interval, clopper_pearson, percentiles
 from sfumato.evaluation.metric import NotApplicable, metric
 from sfumato.evaluation.outcome import Measure, Outcome
-from sfumato.evaluation.pair import Pair
+from sfumato.evaluation.pair import Pair, Side
 from sfumato.evaluation.records import Places, hashes, twins
 from sfumato.evaluation.settings import Settings
 
+SIDES: tuple[Side, ...] = ("real", "synthetic")
 LEAST = 4
 """Rows of a side without which there is no game."""
 LEVELS = 10
@@ -63,9 +64,8 @@ def _even(pair: Pair, settings: Settings) -> Pair:
     rows = min(pair.real_rows, pair.synthetic_rows, settings.rows_for(len(pair.columns)))
     if rows < LEAST:
         raise NotApplicable(f"a side has fewer than {LEAST} rows")
-    places = {
-        side: np.random.default_rng(settings.seed).permutation(pair.rows(side))[:rows]
-        for side in ("real", "synthetic")
+    places: dict[Side, Places] = {
+        side: np.random.default_rng(settings.seed).permutation(pair.rows(side))[:rows] for side in SIDES
     }
     return pair.take(places)
 
