@@ -17,7 +17,7 @@ from sfumato.models.prospects import prospects
 from sfumato.report import internal_html, publishable_html, write_internal, write_publishable
 from sfumato.report.figures import histogram, matrix, scatter
 from sfumato.report.page import Page
-from sfumato.report.words import number, of_hundred, percent, plain
+from sfumato.report.words import brief, number, of_hundred, percent, plain
 
 VOID = {"meta", "path", "circle", "link", "br", "img"}
 
@@ -282,3 +282,12 @@ def test_what_was_sampled_is_said(evaluation):
         and "off by up to 3.1 %" in text
         and "900" not in text.split("What was compared")[-1]
     )
+
+
+def test_names_can_neither_flood_the_first_screen_nor_turn_round_what_stands_beside_them():
+    long, turned = "column-" * 30, "\u202eevil"
+    real = table(200, 1).rename({"age": long, "pay": turned})
+    text = internal_html(sf.evaluate(real, real, families=["marginals"]))
+    assert "\u202e" not in text and "\\u202eevil" in text
+    first = "".join(Reader(text[: text.index("<nav")] + "</main></body></html>").text)
+    assert long not in first and brief(long) in first

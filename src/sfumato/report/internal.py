@@ -12,7 +12,7 @@ from sfumato.report.guarantees import guarantee_card, prospects_table
 from sfumato.report.headlines import groups
 from sfumato.report.page import Card, Page, Prose, Section, Table
 from sfumato.report.pictures import outcome_of, pictures
-from sfumato.report.words import percent, plain, span, strength
+from sfumato.report.words import brief, percent, plain, span, strength
 
 if TYPE_CHECKING:
     from sfumato.evaluation.evaluation import Evaluation
@@ -120,7 +120,7 @@ def _worst(evaluation: Evaluation) -> list[Table]:
             found.append(Table(caption=caption, header=("",), rows=(), note=reason))
             continue
         rows = [
-            (" × ".join(str(cell) for cell in list(each.values())[:width]), each["tv"], each.get("by chance"))
+            (" × ".join(map(brief, list(each.values())[:width])), each["tv"], each.get("by chance"))
             for each in list(outcome.details)[:5]
         ]
         found.append(

@@ -12,7 +12,7 @@ from attrs import frozen
 from sfumato.report.figures import Histogram, histogram
 from sfumato.report.guarantees import guarantee_card, prospects_table, unnamed_note
 from sfumato.report.page import Card, Figures, Group, Page, Prose, Section, Table
-from sfumato.report.words import percent
+from sfumato.report.words import brief, percent
 
 if TYPE_CHECKING:
     from sfumato.models.model import Model
@@ -165,7 +165,11 @@ def _worst(model: Model, noise: list[Marginal], ways: int, caption: str) -> Tabl
                 math.prod(several[name] for name in each.columns), each.cells
             )
             rows.append(
-                (" × ".join(each.columns), each.sigma / typical, f"{typical:,.0f} ± {each.sigma:,.0f}")
+                (
+                    " × ".join(map(brief, each.columns)),
+                    each.sigma / typical,
+                    f"{typical:,.0f} ± {each.sigma:,.0f}",
+                )
             )
     rows = sorted(rows, key=lambda row: -row[1])[:5]
     note = "The same for a typical pair of values."
