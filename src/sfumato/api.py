@@ -191,12 +191,12 @@ def evaluate(
     rows. `groups`: columns whose values are subgroups. `regression`: the outcome, then its predictors, of the
     regression of the analysis. `epsilon`: of the private learners that models are held against.
     `model_rows`: the most rows that train a model. `model`: the model that drew the rows, for the ceiling
-    that its guarantee sets to attacks. `seed`: of every draw.
+    that its guarantee sets to attacks, and for the column that tells persons apart. `seed`: of every draw.
 
     Every measure has one of three states: a value, not applicable because …, failed because …. Raises
     InputError and SchemaError for what cannot be read, UsageError for options.
     """
-    from sfumato.attacks.tables import release_of, with_attacks
+    from sfumato.attacks.tables import person_of, release_of, with_attacks
     from sfumato.evaluation.run import evaluate_tables
     from sfumato.evaluation.settings import Settings
     from sfumato.schema import read_schema
@@ -208,11 +208,11 @@ def evaluate(
     held = load(model) if isinstance(model, str | Path) else model
     found = evaluate_tables(
         real, synthetic, holdout=holdout, schema=None if schema is None else read_schema(schema),
-        dialect=dialect, settings=settings, progress=progress,
+        dialect=dialect, settings=settings, progress=progress, person=person_of(held),
         families=None if families is None else [name for name in families if name != "attacks"],
     )  # fmt: skip
     wanted = families is None or "attacks" in families
-    if not wanted or found.pair is None or not found.pair.has_holdout:
+    if not wanted:
         return found
     stated = release_of(held, epsilon=None, delta=0.0)
     return with_attacks(found, guarantee=stated, seed=plain(seed), progress=progress)
@@ -249,13 +249,13 @@ def attack(
     An attack that finds nothing proves nothing. Raises UsageError, InputError and SchemaError.
     """
     from sfumato.attacks.people import AttackSettings
-    from sfumato.attacks.tables import attack_tables, release_of, shadows_of
+    from sfumato.attacks.tables import attack_tables, person_of, release_of, shadows_of
     from sfumato.schema import read_schema
 
     held = load(model) if isinstance(model, str | Path) else model
     return attack_tables(
         real, synthetic, holdout=holdout, dialect=dialect, progress=progress,
-        schema=None if schema is None else read_schema(schema),
+        schema=None if schema is None else read_schema(schema), person=person_of(held),
         settings=AttackSettings(
             guarantee=release_of(held, epsilon=plain(epsilon), delta=plain(delta)), targets=plain(targets),
             secrets=tuple(secrets), seed=plain(seed),

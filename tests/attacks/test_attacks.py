@@ -10,7 +10,7 @@ import pytest
 from tests.attacks.people import noisy, population, uniform
 
 import sfumato as sf
-from sfumato.attacks.attack import SURELY, Attack, attacks, contradictions, run
+from sfumato.attacks.attack import AT_LEAST, SURELY, Attack, attacks, contradictions, run
 from sfumato.attacks.ceiling import Guarantee
 from sfumato.attacks.people import AttackSettings, People
 from sfumato.errors import UsageError
@@ -91,7 +91,11 @@ def test_every_attack_tells_its_control_ceiling_interval_and_knowledge(results):
             continue
         assert each.interval is not None and each.interval.low <= each.value <= each.interval.high
         assert {"control", "ceiling", "success", "knowledge", "people", "hold-out people"} <= set(each.facts)
+        if each.name.startswith("attacks.singling_out"):
+            assert each.facts["ceiling"] is None and each.facts["why no ceiling"]
+            continue
         assert each.facts["ceiling"] is not None and each.facts[SURELY] >= each.facts["ceiling"] - 1e-12
+        assert each.facts[AT_LEAST] <= each.interval.low
         assert each.measure.source and each.measure.meaning.endswith(".")
     assert results["private"]["attacks.membership"].facts["ceiling"] == pytest.approx(
         np.e / (1 + np.e), abs=1e-4
@@ -194,6 +198,55 @@ def test_anonymeter_says_why_it_is_left_out(results):
 
     outcome = results["private"]["attacks.linkability"]
     if importlib.util.find_spec("anonymeter") is None:
-        assert outcome.status == "not applicable because the package 'anonymeter' is not installed"
+        assert outcome.status == (
+            "not applicable because the package "
+            "'anonymeter' is not installed (docs/methods/attacks.md says how)"
+        )
     else:
         assert outcome.value is not None and results["copy"]["attacks.linkability"].value > outcome.value
+
+
+def people_of(rows, seed, first):
+    """A population in which each person has three rows."""
+    return population(rows, seed).with_columns(who=pl.Series(np.arange(rows) // 3 + first))
+
+
+def test_a_person_is_attacked_once_and_nobody_on_both_sides():
+    real, holdout = people_of(300, 1, 0), people_of(300, 2, 90)  # ten persons are in both
+    pair = pair_tables(real, population(200, 3).with_columns(who=0), holdout=holdout, person="who")
+    people = People.of(pair, SETTINGS)
+    members, others = real["who"].to_numpy()[people.members], holdout["who"].to_numpy()
+    assert len(set(members)) == len(members) == 100
+    known = [*others[people.others], *others[people.reference]]
+    assert len(set(known)) == len(known) == 90 and not set(known) & set(real["who"])
+    assert [len(each) for each in people.everybody] == [100, 90]
+    assert pair.ignored == {"who": "it tells persons apart"} and "10 hold-out persons" in pair.notes[0]
+    outcomes = {each.name: each for each in run(pair, SETTINGS)}
+    assert outcomes["attacks.exact_copies"].facts["people"] == 100
+    assert outcomes["attacks.membership"].facts["people"] == 100
+
+
+def test_persons_of_a_schema_or_model_are_those_of_the_attacks():
+    real, holdout = people_of(600, 1, 0), people_of(300, 2, 1000)
+    model = sf.fit(real, epsilon=1.0, method="independent", unit=("who", 3))
+    found = sf.attack(real, model.sample(seed=1), holdout=holdout, model=model, targets=100, shadows=8)
+    assert found["attacks.membership"].facts["people"] == 100 and found["attacks.shadow"].state == "value"
+    assert found["attacks.exact_copies"].facts["people"] == 200
+    strangers = found.pair.notes[0]
+    assert strangers == "in attacks each person counts once, with one row drawn at random"
+    lacking = pair_tables(real, real, holdout=holdout.drop("who"), person="who")
+    assert lacking.holdout_rows is None and "lacks" in lacking.notes[0]
+
+
+def test_a_perfect_guarantee_is_not_contradicted_by_chance():
+    """Rows of other people at epsilon 0: any result above chance would contradict it. A false alarm has a
+    chance of 1/1000 a run, so that three in 20 runs have one of about one in a million."""
+    settings = AttackSettings(guarantee=Guarantee(0.0), targets=100)
+    over = [
+        contradictions(found(*(population(300, 3 * seed + i) for i in range(3)), settings).values())
+        for seed in range(20)
+    ]
+    assert sum(map(bool, over)) < 3
+    assert contradictions(
+        found(population(300, 1), population(300, 1), population(300, 2), settings).values()
+    )

@@ -5,8 +5,13 @@ import polars as pl
 import pytest
 
 import sfumato as sf
+from sfumato.evaluation.features import features
 from sfumato.evaluation.gather import pair_tables
+from sfumato.evaluation.metrics.dimension_wise import _targets
 from sfumato.evaluation.pair import sampling_error
+from sfumato.evaluation.records import twins
+from sfumato.evaluation.settings import Settings
+from sfumato.evaluation.splits import split
 from sfumato.schema import read_schema
 
 RNG = np.random.default_rng(5)
@@ -205,3 +210,71 @@ def test_a_flood_of_labels_takes_bounded_memory():
     assert found["marginals.tv1"].value == pytest.approx(0.75)
     assert found["structure.cramers_v"].state == "value"
     assert not [each for each in found if each.state == "failed"]
+
+
+def test_keys_with_gaps_are_keys_and_amounts_are_numbers():
+    real = texts(
+        key=RNG.permutation(1500)[:1000],
+        amount=RNG.choice(10**9, 1000, replace=False),
+        code=[f"K{i}" for i in RNG.permutation(5000)[:1000]],
+    )
+    pair = pair_tables(real, real)
+    assert set(pair.ignored) == {"key", "code"} and pair["amount"].is_number
+
+
+def test_codes_among_numbers_are_codes():
+    pay = ["N" if i % 4 == 0 else "B" if i % 10 == 1 else 100 + 7 * i for i in range(ROWS)]
+    made = ["N", "B", 250, "other", None]
+    pair = pair_tables(texts(pay=pay), texts(pay=made))
+    pay = pair["pay"]
+    assert pay.is_number and pay.labels[pay.bins :] == ("code B", "code N")
+    assert [pay.labels[code] if code < len(pay.labels) else None for code in pay.codes("synthetic")[[0, 1, 3, 4]]] == [
+        "code N", "code B", None, None,
+    ]  # fmt: skip
+    assert pay.cells["synthetic"].unreadable == 1 and pay.values("synthetic")[2] == 250
+    many = texts(pay=[f"text {i % 9}" if i % 3 else i for i in range(ROWS)])
+    assert not pair_tables(many, many)["pay"].is_number
+
+
+def test_a_headerless_real_file_is_compared_to_a_file_of_ours(tmp_path):
+    (tmp_path / "real.data").write_text("".join(f"{i % 7}; {i % 3}\n" for i in range(90)))
+    (tmp_path / "made.csv").write_text("age,kind\n" + "".join(f"{i % 7},{i % 3}\n" for i in range(90)))
+    dialect = sf.CsvDialect(delimiter=";", header="no", names=("age", "kind"), trim=True)
+    for made in ("made.csv", "real.data"):
+        pair = pair_tables(tmp_path / "real.data", tmp_path / made, dialect=dialect)
+        assert (
+            pair.synthetic_rows == 90
+            and (pair["kind"].shares("synthetic") == pair["kind"].shares("real")).all()
+        )
+
+
+def test_equal_records_are_twins_once_each():
+    first, second = np.array([5, 3, 5, 5, 9], np.uint64), np.array([5, 9, 5, 1], np.uint64)
+    a, b = twins(first, second)
+    assert sorted(zip(first[a].tolist(), second[b].tolist(), strict=True)) == [(5, 5), (5, 5), (9, 9)]
+    assert len(set(a)) == len(set(b)) == 3
+    assert [len(each) for each in twins(first[:0], second)] == [0, 0]
+
+
+def test_wide_tables_cost_no_more_than_is_said():
+    settings = Settings()
+    assert [settings.rows_for(columns) for columns in (1, 32, 200, 1000, 10**6)] == [
+        10_000,
+        10_000,
+        10_000,
+        2000,
+        500,
+    ]
+    assert Settings(model_rows=50).rows_for(10**6) == 50
+    wide = pl.DataFrame({f"c{i}": RNG.choice([f"l{k}" for k in range(12)], 20) for i in range(300)})
+    pair = pair_tables(wide, wide)
+    assert features(pair).linear("real").shape[1] <= 2000
+    assert len(_targets(pair, 0)) == 200
+
+
+def test_rows_of_one_person_train_or_test_and_never_both():
+    whose = np.repeat(np.arange(40), 5)
+    real = pl.DataFrame({"id": whose, "x": RNG.normal(size=200), "y": RNG.choice(["a", "b"], 200)})
+    parts = split(pair_tables(real, real, person="id"), at_most=1000, seed=3)
+    both = set(whose[parts.real]) & set(whose[parts.test])
+    assert len(both) <= 1 and len(parts.test) == 66

@@ -17,7 +17,7 @@ from sfumato.models.prospects import prospects
 from sfumato.report import internal_html, publishable_html, write_internal, write_publishable
 from sfumato.report.figures import histogram, matrix, scatter
 from sfumato.report.page import Page
-from sfumato.report.words import number, of_hundred, percent, plain
+from sfumato.report.words import brief, number, of_hundred, percent, plain
 
 VOID = {"meta", "path", "circle", "link", "br", "img"}
 
@@ -159,7 +159,7 @@ def test_states_are_shown_as_words_never_as_zero(evaluation):
     broken = attrs.evolve(evaluation, outcomes=tuple(odd))
     text = "".join(Reader(internal_html(broken)).text)
     assert "Failed: of <b>something</b>." in text and "Not applicable: there is one column." in text
-    assert "Not run: they need hold-out rows" in text
+    assert "Not run: attacks were not asked for." in text
 
 
 def test_odd_tables_make_a_page():
@@ -235,3 +235,59 @@ def test_drawings_hold_what_they_are_given():
     )
     assert points.series[0][1].count("M") == 2 and points.diagonal
     assert isinstance(Details(("a",), ((1,),)), Details) and Page is not None
+
+
+def test_what_was_foretold_stands_beside_what_was_measured(evaluation, model):
+    text = "".join(Reader(internal_html(evaluation, model=model)).text)
+    assert "measured now" in text and "Predicted from released numbers" in text
+    assert "measured now" not in publishable_html(model)
+
+
+def test_values_that_were_not_found_are_counted_on_the_publishable_page():
+    rare = pl.DataFrame({"town": [f"town {i % 150}" for i in range(600)], "sex": ["F", "M"] * 300})
+    model = sf.fit(rare, epsilon=0.5, method="independent")
+    text = " ".join("".join(Reader(publishable_html(model)).text).split())
+    assert re.search(
+        r"Beside that, \d+ % of all cells are OTHER: their values were too rare to be found\.", text
+    )
+
+
+def test_without_usable_people_the_page_says_why(model):
+    real, made = table(200, 1), table(200, 2)
+    for holdout, reason in (
+        (None, "there are no hold-out rows"),
+        (real.drop("age"), "the hold-out table is not used: it lacks 1 of the columns"),
+    ):
+        found = sf.evaluate(real, made, holdout=holdout, families=["marginals", "attacks"])
+        assert found["attacks.membership"].state == "not applicable"
+        text = "".join(Reader(internal_html(found)).text)
+        assert reason in text and "Attacks are not applicable because there are no hold-out rows" in text
+
+
+def test_what_was_sampled_is_said(evaluation):
+    facts = dict(evaluation.facts) | {
+        "sampling": {
+            "rows for models": {"real": 200, "synthetic": 200, "largest standard error of a share": 0.031},
+            "rows for associations": {
+                "real": 900,
+                "synthetic": 900,
+                "largest standard error of a share": 0.0,
+            },
+            "sets of columns": {"pairs at most": 2000, "larger sets at most": 300},
+        }
+    }
+    text = "".join(Reader(internal_html(attrs.evolve(evaluation, facts=facts))).text)
+    assert (
+        "200 rows of a table at most" in text
+        and "off by up to 3.1 %" in text
+        and "900" not in text.split("What was compared")[-1]
+    )
+
+
+def test_names_can_neither_flood_the_first_screen_nor_turn_round_what_stands_beside_them():
+    long, turned = "column-" * 30, "\u202eevil"
+    real = table(200, 1).rename({"age": long, "pay": turned})
+    text = internal_html(sf.evaluate(real, real, families=["marginals"]))
+    assert "\u202e" not in text and "\\u202eevil" in text
+    first = "".join(Reader(text[: text.index("<nav")] + "</main></body></html>").text)
+    assert long not in first and brief(long) in first

@@ -18,7 +18,7 @@ from attrs import frozen
 
 from sfumato.attacks.people import AttackSettings, People
 from sfumato.errors import UsageError
-from sfumato.evaluation.metric import NotApplicable
+from sfumato.evaluation.metric import outcomes_of
 from sfumato.evaluation.outcome import Measure, Outcome
 from sfumato.evaluation.pair import Pair
 from sfumato.registry import Registry
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Compute = Callable[[People], Iterable[Outcome]]
 SURELY = "ceiling allowing for chance"
+AT_LEAST = "result allowing for chance"
 FAMILY, SIMILARITY = "attacks", "similarity, not privacy"
 
 
@@ -41,26 +42,7 @@ class Attack:
 
     def outcomes(self, people: Callable[[], People]) -> Iterator[Outcome]:
         """One outcome for each measure, in the declared order; never raises for what the tables hold."""
-        taken: dict[str, Outcome] = {}
-        state, reason = "failed", "the attack gave no result"
-        try:
-            for outcome in self.compute(people()):
-                taken[outcome.name] = outcome
-        except NotApplicable as found:
-            state, reason = "not applicable", str(found)
-        except UsageError:
-            raise
-        except MemoryError:
-            reason = "there was not enough memory"
-        except Exception as error:  # the message may quote a cell
-            reason = f"of an error in the attack ({type(error).__name__})"
-        for measure in self.measures:
-            if measure.name in taken:
-                yield taken[measure.name]
-            elif state == "not applicable":
-                yield measure.not_applicable(reason)
-            else:
-                yield measure.failed(reason)
+        return outcomes_of(self.measures, lambda: self.compute(people()), what="attack")
 
 
 attacks: Registry[Attack] = Registry("attack", "sfumato.attacks.suite")
@@ -112,7 +94,8 @@ def run(
 
 
 def contradictions(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Attacks that succeed more than the stated guarantee allows, whatever chance had a part in it.
+    """Attacks that succeed more than the stated guarantee allows, whatever part chance had in it, at a false
+    alarm rate of 1/1000 over all of them.
 
     None where hold-out and real rows differ by themselves, since then the control does not hold.
     """
@@ -122,9 +105,9 @@ def contradictions(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return [
         each
         for each in found
-        if each.interval is not None
+        if each.facts.get(AT_LEAST) is not None
         and each.facts.get(SURELY) is not None
-        and each.interval.low > each.facts[SURELY] + 1e-9
+        and each.facts[AT_LEAST] > each.facts[SURELY] + 1e-9
     ]
 
 
@@ -136,13 +119,15 @@ def facts_of(
     control: float | None = None,
     ceiling: float | None = None,
     surely: float | None = None,
+    at_least: float | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """What every attack tells besides its value.
 
     `success`, `control`: against people in the table, and against hold-out people. `ceiling`: what the
-    stated guarantee allows at most of the same thing as the value. `surely`: the same where the control
-    rate is only known within an interval: a value whose interval lies above it contradicts the guarantee.
+    stated guarantee allows at most of the same thing as the value. `at_least`: the lower end of the value's
+    interval at the level `intervals.SURE`. `surely`: the ceiling where the control rate is only known within
+    an interval of that level: `at_least` above it contradicts the guarantee.
     """
     return {
         "knowledge": knowledge,
@@ -150,6 +135,7 @@ def facts_of(
         "control": control,
         "ceiling": ceiling,
         SURELY: ceiling if surely is None else surely,
+        AT_LEAST: at_least,
         "people": len(people.members),
         "hold-out people": len(people.others),
         **more,

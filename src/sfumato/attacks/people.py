@@ -10,14 +10,14 @@ from functools import cached_property
 
 import attrs
 import numpy as np
-from attrs import Attribute, field, frozen
+from attrs import field, frozen
 
 from sfumato.attacks.ceiling import Guarantee
 from sfumato.attacks.distances import Near, scan
 from sfumato.attacks.space import Places, Points, Space
-from sfumato.errors import UsageError
 from sfumato.evaluation.metric import NotApplicable
-from sfumato.evaluation.pair import Pair
+from sfumato.evaluation.pair import Pair, Side
+from sfumato.evaluation.settings import at_least
 
 LEAST = 20
 """Hold-out records without which no attack is tried."""
@@ -27,14 +27,6 @@ FEWEST = 200
 WIDTHS = (0.02, 0.1, 0.4, 1.0)
 """Widths of the kernels, in units of the typical distance between a person and the nearest other one."""
 SMALLEST_WIDTH = 0.005
-
-
-def _at_least(least: int):
-    def check(_: object, attribute: Attribute, value: object) -> None:
-        if type(value) is not int or value < least:
-            raise UsageError(f"{attribute.name} must be a whole number of at least {least}, not {value!r}")
-
-    return check
 
 
 @frozen(kw_only=True)
@@ -48,11 +40,11 @@ class AttackSettings:
     """
 
     guarantee: Guarantee | None = None
-    targets: int = field(default=2000, validator=_at_least(LEAST))
+    targets: int = field(default=2000, validator=at_least(LEAST))
     secrets: tuple[str, ...] = field(default=(), converter=tuple)
-    guessed: int = field(default=16, validator=_at_least(1))
-    work: int = field(default=6_000_000_000, validator=_at_least(1))
-    seed: int = field(default=0, validator=_at_least(0))
+    guessed: int = field(default=16, validator=at_least(1))
+    work: int = field(default=6_000_000_000, validator=at_least(1))
+    seed: int = field(default=0, validator=at_least(0))
 
 
 @frozen(kw_only=True, slots=False, eq=False)
@@ -67,13 +59,17 @@ class People:
     """Of the hold-out table: people who are attacked like members."""
     reference: Places
     """Of the hold-out table: people whom the attacker knows."""
+    everybody: tuple[Places, Places]
+    """One row of each person in the real table, and of each in the hold-out who is not in the real one."""
 
     @classmethod
     def of(cls, pair: Pair, settings: AttackSettings) -> People:
         """Draw the groups; NotApplicable where there is no usable hold-out."""
         check(pair)
         rng = np.random.default_rng(settings.seed)
-        holdout = rng.permutation(pair.holdout_rows or 0)
+        holdout, real = _one_each(pair, "holdout", rng), _one_each(pair, "real", rng)
+        if min(holdout.size, real.size) < LEAST:
+            raise NotApplicable(f"there are fewer than {LEAST} persons, each in one table alone")
         rows = pair.synthetic_rows + min(holdout.size // 2, REFERENCE_AT_MOST)
         able = max(settings.work // (2 * rows * len(pair.columns)), FEWEST)
         many = min(settings.targets, able)
@@ -81,7 +77,8 @@ class People:
         return cls(
             pair=pair,
             settings=settings,
-            members=np.sort(rng.choice(pair.real_rows, min(many, pair.real_rows), replace=False)),
+            members=np.sort(real[:many]),
+            everybody=(real, holdout),
             others=np.sort(holdout[:half]),
             reference=np.sort(holdout[half : half + REFERENCE_AT_MOST]),
         )
@@ -167,6 +164,21 @@ class People:
             return None
         rates = np.linspace(low, low if high is None else high, 1 if high is None else 101)
         return max(stated.at_most(float(rate)) - float(rate) for rate in rates)
+
+
+def _one_each(pair: Pair, side: Side, rng: np.random.Generator) -> Places:
+    """One row of each person of a side, in random order; every row where nothing tells persons apart. Of the
+    hold-out without those who are in the real table.
+    """
+    rows = rng.permutation(pair.rows(side))
+    if side not in pair.persons:
+        return rows
+    whose = pair.persons[side][rows]
+    known = whose >= 0
+    if side == "holdout" and "real" in pair.persons:
+        known &= ~np.isin(whose, pair.persons["real"])
+    _, first = np.unique(whose[known], return_index=True)
+    return rows[known][np.sort(first)]
 
 
 def check(pair: Pair) -> None:

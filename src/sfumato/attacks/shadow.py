@@ -107,6 +107,7 @@ def shadow(people: People, shadows: Shadows, *, progress: Callable[[str], None] 
             knowledge="the synthetic rows, the method and its options, the person's record, and records "
             "of other people",
             ceiling=ceiling,
+            at_least=intervals.area_ends(value, m, len(some.others), level=intervals.SURE)[0],
             fits=shadows.fits,
             **{"area on the shadow releases themselves": own},
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.attacks.attack import run
@@ -35,14 +35,15 @@ def attack_tables(
     dialect: CsvDialect | None = None,
     settings: AttackSettings | None = None,
     shadows: Shadows | None = None,
+    person: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
-    """Read the tables and attack; see `sfumato.attack`."""
+    """Read the tables and attack; see `sfumato.attack`. `person`: the column that tells persons apart."""
     settings = settings or AttackSettings()
     if progress is not None:
         progress("reading the tables")
     start = time.monotonic()
-    pair = pair_tables(real, synthetic, holdout=holdout, schema=schema, dialect=dialect)
+    pair = pair_tables(real, synthetic, holdout=holdout, schema=schema, dialect=dialect, person=person)
     outcomes = run(pair, settings, shadows=shadows, progress=progress)
     facts = {**_facts(pair, settings), "seconds": {"attacks": round(time.monotonic() - start, 3)}}
     return Evaluation(outcomes=tuple(outcomes), pair=pair, facts=facts)
@@ -63,6 +64,11 @@ def with_attacks(
         guarantee=guarantee, targets=QUICK_TARGETS, work=QUICK_WORK, guessed=8, seed=seed
     )
     return found.extended(run(found.pair, settings, progress=progress))
+
+
+def person_of(model: Model | None) -> str | None:
+    """The column that told persons apart when a model was fitted; None where its unit is a row."""
+    return None if model is None else model.ledger.unit.get("column")
 
 
 def release_of(model: Model | None, *, epsilon: float | None, delta: float) -> Guarantee | None:
@@ -111,12 +117,30 @@ def shadows_of(
             "options": dict(options), "schema": schema,
         }  # fmt: skip
 
+    whole = terms.pop("schema")
+
     def draw(table: pl.DataFrame, rows: int) -> pl.DataFrame:
+        terms["schema"] = schema_of_people(whole, table.columns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return fit(table, **terms).sample(rows)
 
     return Shadows(fit=draw, fits=fits)
+
+
+def schema_of_people(schema: Any, names: Sequence[str]) -> Any:
+    """A schema for a table with one row a person and the named columns: no unit, no other column, and no rule
+    about one.
+    """
+    from sfumato.schema import read_schema
+
+    if schema is None:
+        return None
+    facts = read_schema(schema).to_dict()
+    facts.pop("unit", None)
+    facts["columns"] = {name: each for name, each in facts["columns"].items() if name in names}
+    facts.pop("rules", None)
+    return facts
 
 
 def _facts(pair: Pair, settings: AttackSettings) -> dict[str, Any]:

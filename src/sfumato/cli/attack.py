@@ -84,31 +84,34 @@ def attack(
         Fixes every draw: who is attacked, which rows train a model. Default: 0.
     """
     from sfumato.api import attack as run
+    from sfumato.api import load
     from sfumato.attacks.attack import contradictions
-    from sfumato.cli.evaluate import check_report, write_report
+    from sfumato.attacks.tables import release_of
+    from sfumato.cli.evaluate import check_report, without_value, write_report
 
-    inputs = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
-              "the model": model, "the schema": schema}  # fmt: skip
-    check_report(output, read=inputs, synthetic=synthetic, private=(real, holdout), force=force)
+    check_report(
+        output, real=real, synthetic=synthetic, holdout=holdout, model=model, schema=schema, force=force
+    )
     reading, quiet = reading or ReadOptions(), quiet or json
+    held = None if model is None else load(model)
+    stated = release_of(held, epsilon=epsilon, delta=delta)
     progress = Progress(quiet=quiet)
     try:
         found = run(
-            real, synthetic, holdout=holdout, model=model, epsilon=epsilon, delta=delta,
+            real, synthetic, holdout=holdout, model=held, epsilon=epsilon, delta=delta,
             secrets=secret, targets=targets, shadows=shadows, method=method, options=settings_of(set),
             schema=schema, seed=seed or 0, dialect=reading.dialect(), progress=progress,
         )  # fmt: skip
     finally:
         progress.close()
     if output is not None:
-        write_report(found, output, model=model, epsilon=epsilon, delta=delta, force=force, quiet=quiet)
+        write_report(found, output, model=held, guarantee=stated, force=force, quiet=quiet)
     if json:
         say_json(found.to_dict())
     else:
         say(_table(found.outcomes))
-        for each in found.outcomes:
-            if each.value is None:
-                note(f"{each.measure.title}: {each.status}", quiet=quiet)
+        for status, titles in without_value(found).items():
+            note(f"{status}: {', '.join(titles)}", quiet=quiet)
         note("not private: computed from real rows without noise", quiet=quiet)
     over = contradictions(found.outcomes)
     if over:

@@ -6,16 +6,7 @@ import json
 import sys
 from typing import Any
 
-_VISIBLE = {code: f"\\x{code:02x}" for code in [*range(9), *range(11, 32), *range(127, 160)]}
-_VISIBLE |= {
-    code: f"\\u{code:04x}"
-    for code in [0x061C, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x206A), 0xFEFF]
-}
-
-
-def visible(text: str) -> str:
-    """`text` with control and direction characters spelled out, so that a name cannot move the cursor."""
-    return text.translate(_VISIBLE)
+from sfumato.visible import visible
 
 
 def say(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,9 @@ from sfumato.cli.options import METHOD, RESULT, Force, Json, Quiet, ReadOptions,
 from sfumato.cli.places import check_places
 
 if TYPE_CHECKING:
+    from sfumato.attacks.ceiling import Guarantee
     from sfumato.evaluation.evaluation import Evaluation
+    from sfumato.models.model import Model
 
 STATED = Group("What the release states", sort_key=1)
 
@@ -69,7 +70,8 @@ def evaluate(
     output
         Where to write the internal report (.html).
     model
-        The model file that drew the rows: states the guarantee, and predicts other budgets.
+        The model file that drew the rows: states the guarantee, tells what a person is, and predicts other
+        budgets.
     epsilon
         The stated epsilon, where there is no model file.
     delta
@@ -91,6 +93,8 @@ def evaluate(
         Fixes every draw: who is attacked, which rows train a model. Default: 0.
     """
     from sfumato.api import evaluate as run
+    from sfumato.api import load
+    from sfumato.attacks.tables import release_of, with_attacks
     from sfumato.evaluation.evaluation import FAMILIES
 
     real = once(real, from_real, "the real table", places=("REAL", "--real"), command="evaluate")
@@ -101,44 +105,43 @@ def evaluate(
         places=("SYNTHETIC", "--synthetic"),
         command="evaluate",
     )
-    inputs = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
-              "the model": model, "the schema": schema}  # fmt: skip
-    check_report(output, read=inputs, synthetic=synthetic, private=(real, holdout), force=force)
+    check_report(
+        output, real=real, synthetic=synthetic, holdout=holdout, model=model, schema=schema, force=force
+    )
     reading, quiet = reading or ReadOptions(), quiet or json
+    held = None if model is None else load(model)
+    stated = release_of(held, epsilon=epsilon, delta=delta)
     progress = Progress(quiet=quiet)
     try:
         found = run(
             real, synthetic, holdout=holdout, target=target, schema=schema, groups=group,
             families=[name for name in family or FAMILIES if name != "attacks"],
             regression=None if regression is None else [name.strip() for name in regression.split(",")],
-            model_rows=model_rows, seed=seed or 0, dialect=reading.dialect(), progress=progress,
+            model_rows=model_rows, model=held, seed=seed or 0, dialect=reading.dialect(), progress=progress,
         )  # fmt: skip
-        if (
-            attacks
-            and (not family or "attacks" in family)
-            and found.pair is not None
-            and found.pair.has_holdout
-        ):
-            found = _attacked(
-                found, model=model, epsilon=epsilon, delta=delta, seed=seed or 0, progress=progress
-            )
+        if attacks and (not family or "attacks" in family):
+            found = with_attacks(found, guarantee=stated, seed=seed or 0, progress=progress)
     finally:
         progress.close()
     if output is not None:
-        write_report(found, output, model=model, epsilon=epsilon, delta=delta, force=force, quiet=quiet)
+        write_report(found, output, model=held, guarantee=stated, force=force, quiet=quiet)
     if json:
         say_json(found.to_dict())
         return
     say(_table(found))
+    for status, titles in without_value(found).items():
+        note(f"{status}: {', '.join(titles)}", quiet=quiet)
     note("not private: computed from real rows without noise", quiet=quiet)
 
 
 def check_report(
     output: Path | None,
     *,
-    read: Mapping[str, Path | None],
+    real: Path,
     synthetic: Path,
-    private: tuple[Path | None, ...],
+    holdout: Path | None,
+    model: Path | None,
+    schema: Path | None,
     force: bool,
 ) -> None:
     """OutputError for a report that must not or cannot be written; nothing is read or created."""
@@ -146,6 +149,8 @@ def check_report(
     from sfumato.report.places import check_not_released
     from sfumato.tables.output import check_output
 
+    read = {"the real table": real, "the synthetic table": synthetic, "the hold-out table": holdout,
+            "the model": model, "the schema": schema}  # fmt: skip
     check_places(read=read, write={"the report": output})
     if output is None:
         return
@@ -153,44 +158,23 @@ def check_report(
         raise OutputError(f"the report {output.name!r} is a page", mend="end its name in .html")
     check_output(output, force=force)
     if not force:
-        check_not_released(output, synthetic=synthetic, private=private)
+        check_not_released(output, synthetic=synthetic, private=(real, holdout))
 
 
 def write_report(
     found: Evaluation,
     output: Path,
     *,
-    model: Path | None,
-    epsilon: float | None,
-    delta: float,
+    model: Model | None,
+    guarantee: Guarantee | None,
     force: bool,
     quiet: bool,
 ) -> None:
-    """The internal report of an evaluation, at a place that was checked."""
-    from sfumato.attacks.ceiling import Guarantee
+    """The internal report of an evaluation, at a place that was checked before anything was computed."""
     from sfumato.report import write_internal
 
-    stated = None if model is not None or epsilon is None else Guarantee(epsilon, delta)
-    # Where it may go was checked before anything was computed.
-    write_internal(found, output, model=model, guarantee=stated, force=force)
+    write_internal(found, output, model=model, guarantee=guarantee, force=force)
     note(f"internal report written to {output}: it contains private data", quiet=quiet)
-
-
-def _attacked(
-    found: Evaluation,
-    *,
-    model: Path | None,
-    epsilon: float | None,
-    delta: float,
-    seed: int,
-    progress: Progress,
-) -> Evaluation:
-    """The evaluation with attacks, held against the stated guarantee."""
-    from sfumato.api import load
-    from sfumato.attacks.tables import release_of, with_attacks
-
-    stated = release_of(None if model is None else load(model), epsilon=epsilon, delta=delta)
-    return with_attacks(found, guarantee=stated, seed=seed, progress=progress)
 
 
 def _table(found: Evaluation) -> str:
@@ -198,7 +182,16 @@ def _table(found: Evaluation) -> str:
     rows: list[tuple[str, ...]] = []
     for each in found.outcomes:
         ends = "" if each.interval is None else f"{each.interval.low:.3g} to {each.interval.high:.3g}"
-        value = each.status if each.value is None else f"{each.value:.4g}"
+        value = each.state if each.value is None else f"{each.value:.4g}"
         ideal = "" if each.measure.ideal is None else f"{each.measure.ideal:g}"
         rows.append((each.name, each.measure.title, value, ends, ideal))
     return table(rows, header=("measure", "", "value", "95 % interval", "of identical rows"))
+
+
+def without_value(found: Evaluation) -> dict[str, list[str]]:
+    """Titles of measures without a value, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for each in found.outcomes:
+        if each.value is None:
+            reasons.setdefault(each.status, []).append(each.measure.title)
+    return reasons

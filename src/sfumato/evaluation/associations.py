@@ -5,27 +5,47 @@ Undefined is a correlation with a column that has no spread, or of fewer than tw
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
+Pairs = Iterable[tuple[int, int]]
 
 
-def pearson(table: Values) -> Matrix:
-    """Product-moment correlations of columns (table: rows x columns, NaN missing), pairwise complete."""
+def pearson(table: Values, pairs: Pairs | None = None) -> Matrix:
+    """Product-moment correlations of columns (table: rows x columns, NaN missing), pairwise complete.
+
+    `pairs`: where cells are missing only these are computed, and all others are NaN; default: all.
+    """
+    return _pairwise(table, _complete, pairs)
+
+
+def spearman(table: Values, pairs: Pairs | None = None) -> Matrix:
+    """Rank correlations of the columns, pairwise complete; ties have their mean rank. `pairs` as above."""
+    return _pairwise(table, _of_ranks, pairs)
+
+
+def _pairwise(table: Values, correlate: Callable[[Values], Matrix], pairs: Pairs | None) -> Matrix:
     known = ~np.isnan(table)
     if known.all():
-        return _complete(table)
+        return correlate(table)
     columns = table.shape[1]
     found = np.full((columns, columns), np.nan)
-    for a in range(columns):
-        for b in range(a + 1):
-            both = known[:, a] & known[:, b]
-            found[a, b] = found[b, a] = _complete(table[both][:, [a, b]])[0, 1]
+    for a, b in itertools.combinations_with_replacement(range(columns), 2) if pairs is None else pairs:
+        both = known[:, a] & known[:, b]
+        found[a, b] = found[b, a] = correlate(table[both][:, [a, b]])[0, 1]
     return found
+
+
+def _of_ranks(table: Values) -> Matrix:
+    from scipy.stats import rankdata
+
+    return _complete(rankdata(table, axis=0)) if len(table) else _complete(table)
 
 
 def _complete(table: Values) -> Matrix:
@@ -36,23 +56,6 @@ def _complete(table: Values) -> Matrix:
     spread = np.sqrt(np.square(centred).sum(axis=0))
     spread[constant | (spread == 0)] = np.nan
     return np.clip((centred / spread).T @ (centred / spread), -1, 1)
-
-
-def spearman(table: Values) -> Matrix:
-    """Rank correlations of the columns, pairwise complete; ties have their mean rank."""
-    from scipy.stats import rankdata
-
-    known = ~np.isnan(table)
-    if known.all():
-        return _complete(rankdata(table, axis=0)) if len(table) else _complete(table)
-    columns = table.shape[1]
-    found = np.full((columns, columns), np.nan)
-    for a in range(columns):
-        for b in range(a + 1):
-            both = known[:, a] & known[:, b]
-            if both.any():
-                found[a, b] = found[b, a] = _complete(rankdata(table[both][:, [a, b]], axis=0))[0, 1]
-    return found
 
 
 def cross_table(a: npt.NDArray[np.integer], b: npt.NDArray[np.integer], rows: int, columns: int) -> Values:

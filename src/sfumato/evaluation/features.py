@@ -16,6 +16,8 @@ from attrs import frozen
 from sfumato.evaluation.pair import Pair, PairedColumn, Side
 
 LEVELS = 30
+FEATURES = 2_000
+"""About so many features at most: a wide table has fewer labels of each category."""
 Matrix = npt.NDArray[np.float64]
 
 
@@ -74,7 +76,8 @@ class Features:
 
 def features(pair: Pair, *, without: Sequence[str] = (), levels: int = LEVELS) -> Features:
     """The features of all columns but those named."""
-    return Features(pair, tuple(column.name for column in pair if column.name not in without), levels)
+    names = tuple(column.name for column in pair if column.name not in without)
+    return Features(pair, names, min(levels, max(FEATURES // max(len(names), 1), 1)))
 
 
 def _cut(values: np.ndarray, rows: npt.NDArray[np.integer] | None) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from attrs import frozen
 from sfumato.domain.kinds import Bool, Categorical, Date, Datetime, Duration, Float, Id, Int, Text
 from sfumato.domain.measured import Measured
 from sfumato.domain.reading import as_text, is_textual, to_floats
+from sfumato.errors import SfumatoError
 from sfumato.evaluation.bins import bin_labels, edges_of, raw_codes
 from sfumato.evaluation.inference import Sort, filled, sort_of
 from sfumato.evaluation.pair import Cells, Pair, PairedColumn, Side
@@ -56,32 +58,45 @@ def pair_tables(
     holdout: Any = None,
     schema: Schema | None = None,
     dialect: CsvDialect | None = None,
+    person: str | None = None,
 ) -> Pair:
-    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none.
+    """Read the tables and bring them to one view. Tables are what `fit` takes; rows may be none. `dialect`:
+    of the real file, and of the others unless their first line names columns as sfumato writes them.
+    `person`: the column that tells persons apart; default: that of the schema.
 
     Raises InputError for what is not a table. Columns that differ between the tables are no error: the pair
     says which are compared.
     """
+    if person is None and schema is not None and schema.unit is not None:
+        person = schema.unit.column
     frame = _read(real, "the real table", dialect)
     sorts = {name: _sort(frame[name], schema) for name in frame.columns}
+    ids: dict[Side, pl.Series] = {}
+    if person in sorts:
+        sorts[person] = Sort("ignored", reason="it tells persons apart")
+        ids["real"] = as_text(frame[person])
     rows: dict[str, int] = {"real": frame.height}
     raws: dict[str, dict[str, _Raw]] = {"real": _raw_columns(frame, sorts)}
     ignored = {name: sort.reason for name, sort in sorts.items() if sort.what == "ignored"}
     names, notes = list(frame.columns), []
     del frame
-    frame = _read(synthetic, "the synthetic table", dialect)
+    frame = _read(synthetic, "the synthetic table", _spelling(synthetic, names, dialect))
     absent = tuple(name for name in names if name not in frame.columns)
     extra = tuple(name for name in frame.columns if name not in names)
     rows["synthetic"] = frame.height
     raws["synthetic"] = _raw_columns(frame, sorts)
     if holdout is not None:
-        frame = _read(holdout, "the hold-out table", dialect)
+        frame = _read(holdout, "the hold-out table", _spelling(holdout, names, dialect))
         lacking = [name for name in names if name not in absent and name not in frame.columns]
         if lacking:
             notes.append(f"the hold-out table is not used: it lacks {len(lacking)} of the columns")
         else:
             rows["holdout"] = frame.height
             raws["holdout"] = _raw_columns(frame, sorts)
+            if person in frame.columns:
+                ids["holdout"] = as_text(frame[person])
+    persons = _persons(ids)
+    notes += _about_persons(person, persons, rows)
     columns = []
     for name in names:
         if name in absent or sorts[name].what == "ignored":
@@ -92,8 +107,58 @@ def pair_tables(
         columns=tuple(columns), real_rows=rows["real"], synthetic_rows=rows["synthetic"],
         holdout_rows=rows.get("holdout"), absent=absent, extra=extra,
         ignored={name: reason for name, reason in ignored.items() if name not in absent},
-        notes=tuple(notes), schema=schema,
+        notes=tuple(notes), schema=schema, persons=persons,
     )  # fmt: skip
+
+
+def _persons(ids: Mapping[Side, pl.Series]) -> dict[Side, np.ndarray]:
+    """Whose each row is, as numbers that are common to all sides; -1 where no id is given."""
+    import polars as pl
+
+    if not ids:
+        return {}
+    every = pl.concat([each.alias("id").set(each == "", None) for each in ids.values()])
+    numbers = every.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
+    ends = np.cumsum([len(each) for each in ids.values()])
+    return dict(zip(ids, np.split(numbers, ends[:-1]), strict=True))
+
+
+def _about_persons(
+    person: str | None, persons: Mapping[Side, np.ndarray], rows: Mapping[str, int]
+) -> Iterator[str]:
+    """What a reader must know where one person may have several rows."""
+    if person is None:
+        return
+    lacking = [words for side, words in (("real", "real"), ("holdout", "hold-out"))
+               if side in rows and side not in persons]  # fmt: skip
+    if lacking:
+        yield (
+            f"the {' and '.join(lacking)} table has no column {person!r}, which tells persons apart: there "
+            "each row counts as a person"
+        )
+    elif "holdout" in persons:
+        both = np.intersect1d(persons["real"], persons["holdout"])
+        shared = int((both >= 0).sum())
+        yield "in attacks each person counts once, with one row drawn at random" + (
+            f"; {shared:,} hold-out persons are in the real table as well, and are left out" if shared else ""
+        )
+
+
+def _spelling(table: Any, names: Sequence[str], dialect: CsvDialect | None) -> CsvDialect | None:
+    """How a file beside the real one is spelled: as sfumato writes files where its first line, read so, names
+    a column of the real table; else like the real one.
+    """
+    from sfumato.tables.dialect import CsvDialect
+    from sfumato.tables.source import open_source
+
+    plain = CsvDialect()
+    if dialect is None or dialect == plain or not isinstance(table, str | Path):
+        return dialect
+    try:
+        columns = open_source(table, dialect=plain, label="the table", allow_empty=True).columns
+    except SfumatoError:
+        return dialect
+    return plain if any(column.name in names for column in columns) else dialect
 
 
 def _read(table: Any, label: str, dialect: CsvDialect | None) -> pl.DataFrame:
@@ -125,16 +190,20 @@ def _raw_columns(frame: pl.DataFrame, sorts: Mapping[str, Sort]) -> dict[str, _R
 def _raw(series: pl.Series, sort: Sort) -> _Raw:
     full = filled(series)
     if sort.what == "number":
-        return _raw_number(series, sort.reader, full)
+        return _raw_number(series, sort, full)
     if isinstance(sort.reader, Bool | Categorical):
         return _declared_labels(series, sort.reader, full)
     return _labels(series, full, numeric=sort.what == "numeric labels")
 
 
-def _raw_number(series: pl.Series, reader: Column | None, full: np.ndarray) -> _Raw:
+def _raw_number(series: pl.Series, sort: Sort, full: np.ndarray) -> _Raw:
+    reader = sort.reader
     if not isinstance(reader, Measured):
         numbers, known = to_floats(series)
         values, atoms = np.where(known, numbers, np.nan), None
+        if sort.codes:
+            atoms = _places(series, sort.codes)
+            known |= atoms >= 0
     elif not reader.accepts(series.dtype):
         return _Raw(np.ones(len(series), dtype=bool), int(full.sum()), np.full(len(series), np.nan))
     else:
@@ -143,6 +212,14 @@ def _raw_number(series: pl.Series, reader: Column | None, full: np.ndarray) -> _
         atoms = np.where(places > 0, places - 1, -1) if reader.special_codes else None
         known = places != 0
     return _Raw(~known, int((full & ~known).sum()), values, atoms)
+
+
+def _places(series: pl.Series, codes: tuple[str, ...]) -> np.ndarray:
+    """The place of each cell among some texts, -1 where it is none of them."""
+    import polars as pl
+
+    place = {code: number for number, code in enumerate(codes)}
+    return as_text(series).replace_strict(place, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
 
 
 def units_scale(reader: Measured) -> float:
@@ -192,7 +269,7 @@ def _labels(series: pl.Series, full: np.ndarray, *, numeric: bool) -> _Raw:
 def _column(name: str, sort: Sort, sides: Mapping[Any, _Raw], schema: Schema | None) -> PairedColumn:
     declared = sort.reader if schema is not None and name in schema else None
     if sort.what == "number":
-        return _number_column(name, sort.reader, sides, declared)
+        return _number_column(name, sort, sides, declared)
     return _label_column(name, sides, declared)
 
 
@@ -248,8 +325,9 @@ def _order(label: str) -> tuple[int, float, str]:
 
 
 def _number_column(
-    name: str, reader: Column | None, sides: Mapping[Side, _Raw], declared: Column | None
+    name: str, sort: Sort, sides: Mapping[Side, _Raw], declared: Column | None
 ) -> PairedColumn:
+    reader = sort.reader
     spell = _speller(reader)
     real = _values(sides["real"])
     edges = edges_of(real[np.abs(real) < LARGEST])
@@ -257,7 +335,7 @@ def _number_column(
     valued = {side: ~raw.missing & ~np.isnan(_values(raw)) for side, raw in sides.items()}
     used = np.unique(np.concatenate([codes[side][valued[side]] for side in sides]))
     labels = bin_labels(edges, used.tolist(), spell)
-    specials = tuple(reader.special_codes) if isinstance(reader, Measured) else ()
+    specials = tuple(reader.special_codes) if isinstance(reader, Measured) else sort.codes
     table = np.zeros(len(edges) + 1, dtype=np.int32)
     table[used] = np.arange(used.size)
     missing, cells = len(labels) + len(specials), {}

@@ -1,8 +1,10 @@
 """What a column is taken for when no schema says so; decided by the real rows.
 
-A column is a number when at least nine of ten cells that are not empty read as one and it has more than `FEW`
-different values, else a category. Texts with a leading zero are codes, not numbers. Texts in ISO 8601 are
-dates. A column of texts most of which differ, and whole numbers that count the rows, are keys: not compared.
+A column is a number when at least nine of ten cells that are not empty read as one and it has more than
+`FEW` different values, or half of them do, with more than `MANY`, and the others hold no more than `CODES`
+different texts, which are codes then; else a category. Texts with a leading zero are codes, not numbers.
+Texts in ISO 8601 are dates. A column of texts most of which differ, and whole numbers all of which differ
+where chance would repeat some, are keys: not compared.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 FEW = 10
 MANY = 50
+CODES = 3
 READABLE = 0.9
+UNLIKELY = 5.0
+"""Minus the logarithm of the chance, below 1 %, at which numbers that all differ are taken for a key."""
 _ISO_DAY = r"^\s*\d{4}-\d{2}-\d{2}\s*$"
 _ISO_MOMENT = r"^\s*\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 
@@ -31,12 +36,14 @@ _ISO_MOMENT = r"^\s*\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"
 class Sort:
     """How cells are to be read: `what` is "number", "labels", "numeric labels" or "ignored" with a `reason`.
 
-    `reader`: a kind of date or time that numbers are read by, or facts that the schema declares.
+    `reader`: a kind of date or time that numbers are read by, or facts that the schema declares. `codes`:
+    texts that stand among numbers for something else, such as "N" for not applicable.
     """
 
     what: str
     reader: Column | None = None
     reason: str = ""
+    codes: tuple[str, ...] = ()
 
 
 def sort_of(series: pl.Series) -> Sort:
@@ -66,14 +73,24 @@ def _numeric(values: np.ndarray, known: np.ndarray, *, share: float) -> Sort:
     different = np.unique(values)
     if different.size <= FEW or share < READABLE:
         return Sort("numeric labels")
-    if different.size == values.size > MANY and np.isfinite(different).all():
-        steps = np.diff(different)
-        if (steps == 1).all() and different[0] == np.rint(different[0]):
-            return Sort("ignored", reason="it numbers the rows")
+    if different.size == values.size > MANY and _is_key(different):
+        return Sort("ignored", reason="its whole numbers are all different, as those of a key are")
     return Sort("number")
 
 
+def _is_key(different: np.ndarray) -> bool:
+    """Whether so many whole numbers in such a range would hardly all differ if they were not given out to
+    differ: n even draws of R do with probability about exp(-n²/2R), uneven ones with less.
+    """
+    if not np.isfinite(different).all() or (different != np.rint(different)).any():
+        return False
+    span = float(different[-1] - different[0]) + 1
+    return different.size**2 / (2 * span) > UNLIKELY
+
+
 def _textual(series: pl.Series) -> Sort:
+    import polars as pl
+
     texts = series.drop_nulls()
     texts = texts.filter(texts != "")
     if not len(texts):
@@ -86,6 +103,9 @@ def _textual(series: pl.Series) -> Sort:
         values, known = to_floats(texts)
         if known.mean() >= READABLE:
             return _numeric(values, known, share=float(known.mean()))
+        codes = texts.filter(pl.Series(~known)).unique().sort().to_list()
+        if len(codes) <= CODES and known.mean() >= 0.5 and np.unique(values[known]).size > MANY:
+            return Sort("number", codes=tuple(codes))
     moment = _moment(series.name, different)
     return Sort("number", moment) if moment is not None else _labels(texts, different)
 

@@ -6,9 +6,7 @@ Classes are the codes of the target. A training table with one class gives a mod
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -74,16 +72,7 @@ def fitted(learner: Learner, rows: Matrix, answers: np.ndarray) -> Any:
     """The model trained on rows and answers."""
     if not len(answers) or (answers == answers[0]).all():
         return Only(float(answers[0]) if len(answers) else 0.0)
-    with quiet():
-        return learner.make().fit(rows, answers)
-
-
-@contextmanager
-def quiet() -> Generator[None]:
-    """Without remarks on convergence and undefined scores: a learner is a yardstick here, not a product."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    return learner.make().fit(rows, answers)
 
 
 def chance_of(model: Any, rows: Matrix, code: int) -> npt.NDArray[np.float64]:
@@ -120,7 +109,6 @@ __all__ = [
     "classifiers",
     "f1",
     "fitted",
-    "quiet",
     "r_squared",
     "regressors",
 ]

@@ -12,9 +12,12 @@ It declares its measures. One that it does not yield is "failed"; so are all tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import frozen
 
 from sfumato.errors import UsageError
@@ -26,6 +29,16 @@ if TYPE_CHECKING:
     from sfumato.evaluation.settings import Settings
 
 Compute = Callable[["Pair", "Settings"], Iterable[Outcome]]
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Without remarks of libraries on overflow, convergence or undefined scores: what is not finite fails
+    anyway.
+    """
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
 class NotApplicable(Exception):
@@ -51,26 +64,12 @@ class Metric:
 
     def outcomes(self, pair: Pair, settings: Settings) -> Iterator[Outcome]:
         """One outcome for each measure, in the declared order; never raises for what the tables hold."""
-        taken: dict[str, Outcome] = {}
-        state, reason = "failed", "the metric gave no result"
-        try:
+
+        def compute() -> Iterable[Outcome]:
             self._check(pair)
-            for outcome in self.compute(pair, settings):
-                taken[outcome.name] = outcome
-        except NotApplicable as found:
-            state, reason = "not applicable", str(found)
-        except UsageError:
-            raise
-        except MemoryError:
-            reason = "there was not enough memory"
-        except Exception as error:  # the message may quote a cell
-            reason = f"of a {type(error).__name__} in the metric"
-        for measure in self.measures:
-            done = taken.get(measure.name)
-            if done is not None:
-                yield done
-            else:
-                yield measure.not_applicable(reason) if state == "not applicable" else measure.failed(reason)
+            return self.compute(pair, settings)
+
+        return outcomes_of(self.measures, compute, what="metric")
 
     def _check(self, pair: Pair) -> None:
         import importlib.util
@@ -84,6 +83,33 @@ class Metric:
                 raise NotApplicable(f"there are no {side} rows")
         if self.needs and importlib.util.find_spec(self.needs) is None:
             raise NotApplicable(f"the package {self.needs!r} is missing; pip install 'sfumato[ml]'")
+
+
+def outcomes_of(
+    measures: Sequence[Measure], compute: Callable[[], Iterable[Outcome]], *, what: str
+) -> Iterator[Outcome]:
+    """One outcome for each measure, in order, whatever happens in `compute`; `what`: that it is called in
+    messages. UsageError passes.
+    """
+    taken: dict[str, Outcome] = {}
+    state, reason = "failed", f"the {what} gave no result"
+    try:
+        with quiet():
+            for outcome in compute():
+                taken[outcome.name] = outcome
+    except NotApplicable as found:
+        state, reason = "not applicable", str(found)
+    except UsageError:
+        raise
+    except MemoryError:
+        reason = "there was not enough memory"
+    except Exception as error:  # the message may quote a cell
+        reason = f"of an error in the {what} ({type(error).__name__})"
+    for measure in measures:
+        if measure.name in taken:
+            yield taken[measure.name]
+        else:
+            yield measure.not_applicable(reason) if state == "not applicable" else measure.failed(reason)
 
 
 metrics: Registry[Metric] = Registry("metric", "sfumato.evaluation.metrics")

@@ -25,6 +25,7 @@ Kind = Literal["number", "category"]
 Side = Literal["real", "synthetic", "holdout"]
 Codes = npt.NDArray[np.int32]
 Values = npt.NDArray[np.float64]
+Persons = npt.NDArray[np.int64]
 
 SIDES: tuple[Side, ...] = ("real", "synthetic", "holdout")
 
@@ -103,7 +104,8 @@ class Pair:
 
     `absent`: columns that the synthetic table lacks; `extra`: those that only it has; `ignored`: shared
     columns that are not compared, with the reason. `notes`: remarks for the reader. Rows: counts by side,
-    None for a hold-out that was not given (`holdout` is used only when it has all columns).
+    None for a hold-out that was not given (`holdout` is used only when it has all columns). `persons`: whose
+    a row is, by side, where a column tells persons apart: one number a person, -1 where none is named.
     """
 
     columns: tuple[PairedColumn, ...]
@@ -115,6 +117,7 @@ class Pair:
     ignored: Mapping[str, str] = field(factory=dict)
     notes: tuple[str, ...] = ()
     schema: Schema | None = None
+    persons: Mapping[Side, Persons] = field(factory=dict)
 
     def __getitem__(self, name: str) -> PairedColumn:
         """The column called `name`; KeyError when it is not compared."""
@@ -188,7 +191,9 @@ class Pair:
             real_rows=rows("real", self.real_rows),
             synthetic_rows=rows("synthetic", self.synthetic_rows),
             holdout_rows=None if self.holdout_rows is None else rows("holdout", self.holdout_rows),
-        )
+            persons={side: ids if (places := chosen.get(side)) is None else ids[places]
+                     for side, ids in self.persons.items()},
+        )  # fmt: skip
 
     def only(self, names: Sequence[str]) -> Pair:
         """The same with the named columns, in their order."""

@@ -10,7 +10,7 @@ from sfumato.errors import UsageError
 from sfumato.evaluation.evaluation import FAMILIES, Evaluation
 from sfumato.evaluation.gather import pair_tables
 from sfumato.evaluation.metric import metrics
-from sfumato.evaluation.metrics.structure import ROWS as ASSOCIATION_ROWS
+from sfumato.evaluation.metrics.structure import association_rows
 from sfumato.evaluation.pair import Pair, sampling_error
 from sfumato.evaluation.settings import Settings
 
@@ -28,14 +28,17 @@ def evaluate_tables(
     dialect: CsvDialect | None = None,
     settings: Settings | None = None,
     families: Sequence[str] | None = None,
+    person: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Evaluation:
-    """Read the tables and evaluate them; see `sfumato.evaluate`."""
+    """Read the tables and evaluate them; see `sfumato.evaluate`. `person`: the column that tells persons
+    apart; default: that of the schema.
+    """
     settings = settings or Settings()
     chosen = _families(families)
     if progress is not None:
         progress("reading the tables")
-    pair = pair_tables(real, synthetic, holdout=holdout, schema=schema, dialect=dialect)
+    pair = pair_tables(real, synthetic, holdout=holdout, schema=schema, dialect=dialect, person=person)
     return evaluate_pair(pair, settings, families=chosen, progress=progress)
 
 
@@ -68,7 +71,7 @@ def evaluate_pair(
 def _families(families: Sequence[str] | None) -> tuple[str, ...]:
     if families is None or families is FAMILIES:
         return FAMILIES
-    known = {family for name in metrics for family in metrics[name].families}
+    known = {family for name in metrics for family in metrics[name].families} | {"attacks"}
     for family in families:
         if family not in known:
             raise UsageError(f"there is no family {family!r}", mend=f"known: {', '.join(sorted(known))}")
@@ -103,8 +106,8 @@ def _facts(pair: Pair, settings: Settings, seconds: dict[str, float]) -> dict[st
         "target": settings.target,
         "seed": settings.seed,
         "sampling": {
-            "rows for models": _drawn(pair, settings.model_rows),
-            "rows for associations": _drawn(pair, ASSOCIATION_ROWS),
+            "rows for models": _drawn(pair, settings.rows_for(len(pair.columns))),
+            "rows for associations": _drawn(pair, association_rows(len(pair.columns))),
             "sets of columns": {"pairs at most": settings.pairs, "larger sets at most": settings.sets},
         },
         "seconds": seconds,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from attrs import Attribute, field, frozen
 
 from sfumato.errors import UsageError
 
+CELLS, FEWEST = 2_000_000, 500
 
-def _at_least(least: int):
+
+def at_least(least: int) -> Callable[[object, Attribute, object], None]:
+    """A validator: a whole number of at least so much."""
+
     def check(_: object, attribute: Attribute, value: object) -> None:
         if type(value) is not int or value < least:
             raise UsageError(f"{attribute.name} must be a whole number of at least {least}, not {value!r}")
@@ -39,11 +44,17 @@ class Settings:
         default=None, converter=lambda names: None if names is None else tuple(names)
     )
     epsilon: float = field(default=1.0, validator=_positive)
-    model_rows: int = field(default=10_000, validator=_at_least(2))
-    sets: int = field(default=300, validator=_at_least(1))
-    pairs: int = field(default=2_000, validator=_at_least(1))
-    ways: int = field(default=4, validator=_at_least(3))
-    seed: int = field(default=0, validator=_at_least(0))
+    model_rows: int = field(default=10_000, validator=at_least(2))
+    sets: int = field(default=300, validator=at_least(1))
+    pairs: int = field(default=2_000, validator=at_least(1))
+    ways: int = field(default=4, validator=at_least(3))
+    seed: int = field(default=0, validator=at_least(0))
+
+    def rows_for(self, columns: int) -> int:
+        """At most so many rows of a table of so many columns train a model: `model_rows`, and fewer where
+        more than `CELLS` cells would be learned from, but `FEWEST` at least.
+        """
+        return min(self.model_rows, max(CELLS // max(columns, 1), FEWEST))
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:

@@ -49,21 +49,34 @@ def split(
 ) -> Split:
     """Rows that train and rows that test, at most `at_most` each; `keep`: rows that may be used at all.
 
-    Raises NotApplicable when a part would be empty.
+    Sides with as many rows are split at the same places: of a table and its copy the same rows train. Raises
+    NotApplicable when a part would be empty.
     """
-    rng = np.random.default_rng(seed)
 
     def shuffled(side: Side) -> Places:
         places = np.arange(pair.rows(side)) if keep is None else np.flatnonzero(keep[side])
-        return rng.permutation(places)
+        return np.random.default_rng(seed).permutation(places)
 
     real, synthetic = shuffled("real"), shuffled("synthetic")
     if pair.has_holdout:
         test, side = shuffled("holdout"), "holdout"
     else:
+        real = _people_together(pair, real)
         cut = int(len(real) * TEST_SHARE)
+        if len(synthetic) >= len(real):
+            synthetic = synthetic[cut:]
         test, real, side = real[:cut], real[cut:], "real"
     rows = min(len(real), len(synthetic), at_most)
     if not rows or not len(test):
         raise NotApplicable("there are too few rows to train and to test a model")
     return Split(real[:rows], synthetic[:rows], test[:at_most], "holdout" if side == "holdout" else "real")
+
+
+def _people_together(pair: Pair, rows: Places) -> Places:
+    """The same rows with those of one person one after the other: at most one person is in two parts."""
+    if "real" not in pair.persons:
+        return rows
+    persons = pair.persons["real"][rows]
+    alone = persons.max(initial=0) + 1 + np.arange(len(rows))
+    _, first, who = np.unique(np.where(persons < 0, alone, persons), return_index=True, return_inverse=True)
+    return rows[np.argsort(first[who], kind="stable")]

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from sfumato.evaluation.features import features
 from sfumato.evaluation.intervals import auc
-from sfumato.evaluation.learners import accuracy, chance_of, classifiers, fitted, quiet, r_squared, regressors
+from sfumato.evaluation.learners import accuracy, chance_of, classifiers, fitted, r_squared, regressors
 from sfumato.evaluation.metric import NotApplicable
 from sfumato.evaluation.pair import Pair, PairedColumn, Side
 from sfumato.evaluation.settings import Settings
@@ -82,9 +82,8 @@ def models(pair: Pair, target: Target, parts: Split, seed: int) -> list[Trained]
     for learner in (regressors if target.column.is_number else classifiers)(seed):
         *rows, test = matrices[learner.linear]
         both = [fitted(learner, rows[part], answers[part]) for part in (0, 1)]
-        with quiet():
-            said = tuple(model.predict(test) for model in both)
-            ranked = tuple(_ranked(model, test, target, each) for model, each in zip(both, said, strict=True))
+        said = tuple(model.predict(test) for model in both)
+        ranked = tuple(_ranked(model, test, target, each) for model, each in zip(both, said, strict=True))
         found.append(Trained(learner.name, (said[0], said[1]), (ranked[0], ranked[1])))
     return found
 

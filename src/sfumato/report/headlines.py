@@ -30,12 +30,11 @@ def groups(evaluation: Evaluation) -> tuple[Group, Group]:
         ("attacks.unique_copies", "Copied records", _copies),
     ]
     risks = [_card(evaluation, *each) for each in risk if each[0] in evaluation]
-    if not risks:
-        meaning = (
-            "Not run: they need hold-out rows (--holdout), real rows that were kept out when the "
-            "synthetic ones were made."
-        )
-        risks = [Card(label="Attacks", value="–", meaning=meaning)]
+    if not any(evaluation[each[0]].value is not None for each in risk if each[0] in evaluation):
+        reasons = [evaluation[each[0]].reason for each in risk if each[0] in evaluation]
+        meaning = f"Not run: {reasons[0]}." if reasons else "Not run: attacks were not asked for."
+        note = "Hold-out rows (--holdout) are real rows that were kept out when the synthetic ones were made."
+        risks = [Card(label="Attacks", value="–", meaning=meaning, note=note)]
     return (
         Group(title=QUALITY, cards=[_card(evaluation, *each) for each in quality if each[0] in evaluation]),
         Group(title=RISK, cards=risks),
@@ -79,27 +78,41 @@ def _prediction(outcome: Outcome, evaluation: Evaluation) -> Card:
     score = str(outcome.facts.get("score", "score"))
     trained = outcome_of(evaluation, "prediction.trtr")
     real = None if trained is None else trained.value
-    names = {"AUROC": "0.5 is guessing, 1 is perfect", "R²": "0 is guessing, 1 is perfect"}
+    names = {
+        "AUROC": "0.5 is guessing, 1 is perfect",
+        "R²": "0 is guessing, 1 is perfect",
+        "accuracy": "the share of people for whom the answer is right",
+    }
     lost = 0.0 if real is None else real - value
+    useless = lost > 0.1 and value <= {"AUROC": 0.52, "R²": 0.02}.get(score, -1.0)
     return Card(
-        label=f"Predicting {target}" if target else "Use for prediction",
-        value=f"{value:.3f}",
+        label=(f"Predicting {target}" if target else "Use for prediction")
+        + (": no better than guessing" if useless else ""),
+        value=f"{value:.3f}".replace("-", "−"),
         meaning="Score on real people of models that learned from synthetic rows."
         + ("" if real is None else f" Learned from real rows: {real:.3f}."),
-        note=f"{score}: {names[score]}." if score in names else f"{score}.",
-        tone="good" if real is not None and lost <= 0.02 else "warn" if lost > 0.1 else "plain",
+        note=f"{score[:1].upper()}{score[1:]}: {names[score]}." if score in names else f"{score}.",
+        tone="bad"
+        if useless
+        else "good"
+        if real is not None and lost <= 0.02
+        else "warn"
+        if lost > 0.1
+        else "plain",
     )
 
 
 def _distinguishing(outcome: Outcome, _: Evaluation) -> Card:
     value = outcome.value or 0.0
+    beside = outcome.interval is not None and outcome.interval.high < 0.5
     return Card(
         label="Telling synthetic rows from real ones",
         value=in_hundred(value),
         meaning="Shown one of each, a classifier names the real one that often.",
-        note="50 is a coin toss: they look alike.",
+        note="50 is a coin toss: they look alike."
+        + (" Below 50: rows lie close to single real ones, as copies with noise do." if beside else ""),
         scale=_scale(outcome),
-        tone="good" if value < 0.6 else "plain" if value < 0.85 else "warn",
+        tone="warn" if beside or value >= 0.85 else "good" if value < 0.6 else "plain",
     )
 
 
@@ -134,7 +147,8 @@ def _attributes(outcome: Outcome, _: Evaluation) -> Card:
     over = bool(contradictions([outcome]))
     reading = (
         "More than the guarantee allows!" if over
-        else "Easier for people in the table." if low > 0
+        else "Easier for people in the table." if low > 0.05
+        else "Perhaps a little easier for people in the table." if low > 0
         else "No easier for people in the table."
     )  # fmt: skip
     sign = "+" if value > 0 else "−" if value < 0 else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from sfumato.attacks.attack import SIMILARITY, SURELY, contradictions
 from sfumato.attacks.ceiling import Guarantee
@@ -11,11 +12,11 @@ from sfumato.report.guarantees import guarantee_card, prospects_table
 from sfumato.report.headlines import groups
 from sfumato.report.page import Card, Page, Prose, Section, Table
 from sfumato.report.pictures import outcome_of, pictures
-from sfumato.report.words import percent, plain, span, strength
+from sfumato.report.words import brief, percent, plain, span, strength
 
 if TYPE_CHECKING:
     from sfumato.evaluation.evaluation import Evaluation
-    from sfumato.evaluation.outcome import Outcome
+    from sfumato.evaluation.outcome import Measure, Outcome
     from sfumato.models.model import Model
 
 STAMP = "INTERNAL: contains private data"
@@ -51,7 +52,7 @@ def internal_page(
         secret=True,
         guarantee=_guarantee(model, stated),
         groups=groups(evaluation),
-        first=(*_worst(evaluation), prospects_table(model)),
+        first=(*_worst(evaluation), prospects_table(model, measured=_measured(evaluation))),
         sections=_sections(evaluation, stated),
         footer="Made by sfumato. How each number is computed: docs/methods/evaluation.md and "
         "docs/methods/attacks.md.",
@@ -70,11 +71,18 @@ def _subtitle(evaluation: Evaluation) -> str:
         if rows.get(side) is not None
     ]
     compared = len(evaluation.facts.get("columns", {}).get("compared", ()))
+    notes = evaluation.facts.get("notes", ())
+    lacks = next((f" Attacks were not run: {each}." for each in notes if "hold-out" in each), None)
     return f"{', '.join(words)}; {compared} columns compared." + (
-        ""
-        if rows.get("holdout")
-        else " No hold-out rows were given: attacks have no control and were not run."
+        "" if rows.get("holdout") else lacks or " Attacks were not run: they need hold-out rows."
     )
+
+
+def _measured(evaluation: Evaluation) -> tuple[float | None, float | None]:
+    """Errors of columns and of pairs."""
+    found = (outcome_of(evaluation, name) for name in ("marginals.tv1", "marginals.tv2"))
+    one, two = (None if each is None else each.value for each in found)
+    return one, two
 
 
 def _guarantee(model: Model | None, stated: Guarantee | None) -> Card:
@@ -112,7 +120,7 @@ def _worst(evaluation: Evaluation) -> list[Table]:
             found.append(Table(caption=caption, header=("",), rows=(), note=reason))
             continue
         rows = [
-            (" × ".join(str(cell) for cell in list(each.values())[:width]), each["tv"], each.get("by chance"))
+            (" × ".join(map(brief, list(each.values())[:width])), each["tv"], each.get("by chance"))
             for each in list(outcome.details)[:5]
         ]
         found.append(
@@ -196,24 +204,34 @@ def _measures(outcomes: tuple[Outcome, ...], caption: str) -> Table:
     rows = []
     for each in outcomes:
         measure = each.measure
-        ideal = "–" if measure.ideal is None else f"{measure.ideal:g}"
-        ends = (
-            each.status
-            if each.value is None
-            else ""
-            if each.interval is None
-            else span(each.interval.low, each.interval.high)
+        ends = "" if each.interval is None else span(each.interval.low, each.interval.high)
+        low, high = ("no limit" if math.isinf(end) else f"{end:.3g}" for end in (measure.low, measure.high))
+        meaning = f"{measure.meaning} Source: {measure.source}."
+        rows.append(
+            (
+                measure.title,
+                each.value,
+                each.status if each.value is None else ends,
+                f"{low} to {high}".replace("-", "−"),
+                _best(measure),
+                meaning,
+            )
         )
-        value = each.value
-        high = "no limit" if math.isinf(measure.high) else f"{measure.high:g}"
-        low = "no limit" if math.isinf(measure.low) else f"{measure.low:g}"
-        rows.append((measure.title, value, ends, ideal, f"{low} to {high}", measure.meaning))
     return Table(
         caption=caption,
-        header=("measure", "value", "interval", "of identical rows", "range", "what it is"),
+        header=("measure", "value", "interval", "range", "best", "what it is"),
         rows=rows,
         formats=("text", "", "text", "text", "text", "text"),
     )
+
+
+def _best(measure: Measure) -> str:
+    """Which way is better, and what identical rows get."""
+    ways = {"lower": "lower is better", "higher": "higher is better", "nearer": "the nearer", "none": ""}
+    words = [ways[measure.direction]]
+    if measure.ideal is not None:
+        words.append(f"identical rows: {measure.ideal:g}")
+    return "; ".join(each for each in words if each) or "–"
 
 
 def _attacks(outcomes: tuple[Outcome, ...], stated: Guarantee | None) -> Section:
@@ -222,11 +240,11 @@ def _attacks(outcomes: tuple[Outcome, ...], stated: Guarantee | None) -> Section
         "what works better on people in the table is leakage. Ceiling: the most that the stated "
         "guarantee allows of the same number."
     )
-    if not outcomes:
+    if all(each.state == "not applicable" for each in outcomes):
+        reasons = dict.fromkeys(each.reason for each in outcomes)
+        text = " ".join(f"Attacks are not applicable because {reason}." for reason in reasons)
         return Section(
-            key="attacks",
-            title="Attacks",
-            blocks=(Prose(texts=("Attacks were not run. They need hold-out rows (--holdout).",)),),
+            key="attacks", title="Attacks", blocks=(Prose(texts=(text or "Attacks were not asked for.",)),)
         )
     taken = [each for name in ATTACKS for each in outcomes if each.name == f"attacks.{name}"]
     taken += [each for each in outcomes if each not in taken]
@@ -259,8 +277,8 @@ def _attacks(outcomes: tuple[Outcome, ...], stated: Guarantee | None) -> Section
             note="In the table, hold-out: success against people who are in it, and who are not. For "
             "membership inference hold-out is the same attack with other real people in the place of the "
             "synthetic rows. Allowing for chance: the ceiling if the hold-out rate is the highest that "
-            "its interval admits; only a result whose whole interval lies above it contradicts the "
-            "guarantee.",
+            "chance admits. The guarantee is contradicted only by a result that lies above it by more than "
+            "chance gives in one of a thousand reports.",
         ),
         Table(
             caption="What the attacks do",
@@ -317,14 +335,30 @@ def _compared(evaluation: Evaluation) -> Section:
     for name, reason in (columns.get("ignored") or {}).items():
         texts.append(f"Column {name} is not compared: {reason}.")
     texts.extend(facts.get("notes", ()))
-    if facts.get("model_rows"):
-        error = facts.get("standard error of a share from model_rows")
-        texts.append(
-            f"Models are trained on and told apart by at most {facts['model_rows']:,} rows of a table"
-            + (f"; a share found so is off by up to {percent(error)} (one standard error)." if error else ".")
-        )
+    texts.extend(_sampled(facts.get("sampling", {})))
     if pair is not None:
         texts.append(
             "Numbers are compared in ranges that the real rows fill evenly; frequent values have their own."
         )
     return Section(key="compared", title="What was compared, and how", blocks=(Prose(texts=texts),))
+
+
+def _sampled(sampling: Mapping[str, Any]) -> Iterator[str]:
+    """What was taken of a part of the rows or sets, and how far off that may be."""
+    for key, words in (
+        ("rows for models", "Models learn from, and rows are told apart in,"),
+        ("rows for associations", "Relations between columns are taken from"),
+    ):
+        used = sampling.get(key)
+        if used and used["largest standard error of a share"]:
+            error = percent(used["largest standard error of a share"])
+            yield (
+                f"{words} {max(used['real'], used['synthetic']):,} rows of a table at most; a share among "
+                f"them is off by up to {error} (one standard error)."
+            )
+    sets = sampling.get("sets of columns")
+    if sets:
+        yield (
+            f"Of pairs of columns at most {sets['pairs at most']:,} are counted, of larger sets "
+            f"{sets['larger sets at most']:,}, drawn at random; their standard errors are in the JSON."
+        )

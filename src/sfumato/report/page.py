@@ -134,10 +134,12 @@ def _environment() -> Environment:
     from markupsafe import Markup
 
     from sfumato.report.words import number
+    from sfumato.visible import visible
 
     made = Environment(
         loader=PackageLoader("sfumato.report", "templates"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )  # fmt: skip
     made.filters["number"] = number
     made.filters["trusted"] = Markup  # the two files beside the templates, nothing else

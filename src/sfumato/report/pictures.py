@@ -14,12 +14,14 @@ from sfumato.report.page import Figures, Section
 
 if TYPE_CHECKING:
     from sfumato.evaluation.evaluation import Evaluation
-    from sfumato.evaluation.outcome import Outcome
+    from sfumato.evaluation.outcome import Details, Outcome
     from sfumato.evaluation.pair import Pair, PairedColumn
 
 Floats = npt.NDArray[np.float64]
 
 HISTOGRAMS = 60
+MATRIX = 60
+"""So many columns at most have a place in a matrix: those with the pairs that are farthest off."""
 BARS = 24
 BINS = 30
 LEGEND = ("real rows", "synthetic rows")
@@ -127,7 +129,9 @@ def _relations(evaluation: Evaluation) -> Section:
         if outcome is not None and outcome.details is not None and outcome.details.rows:
             blocks.append(
                 Figures(
-                    caption=caption, drawings=_matrices(outcome, signed=signed), note=_shades(signed=signed)
+                    caption=caption,
+                    drawings=_matrices(outcome, signed=signed),
+                    note=_shades(signed=signed, drawn=outcome.details),
                 )
             )
     return Section(
@@ -138,24 +142,31 @@ def _relations(evaluation: Evaluation) -> Section:
     )
 
 
-def _shades(*, signed: bool) -> str:
+def _shades(*, signed: bool, drawn: Details) -> str:
     shades = "Blue is positive, orange is negative; the darker" if signed else "The darker"
     return (
         f"Numbers along the sides are those of the list. {shades}, the stronger. In the difference blue "
         "means: stronger in the synthetic rows."
+        + (
+            f" Of {names} columns the {MATRIX} with the pairs that are farthest off are drawn."
+            if (names := len({*drawn.column("column a"), *drawn.column("column b")})) > MATRIX
+            else ""
+        )
     )
 
 
 def _matrices(outcome: Outcome, *, signed: bool) -> tuple[Matrix, ...]:
     details = outcome.details
     assert details is not None
-    names = list(dict.fromkeys([*details.column("column a"), *details.column("column b")]))
-    names = sorted(map(str, names))
+    names = list(dict.fromkeys(name for row in details for name in (row["column a"], row["column b"])))
+    names = sorted(map(str, names[:MATRIX]))
     place = {name: i for i, name in enumerate(names)}
     values = {side: np.full((len(names), len(names)), np.nan) for side in ("real", "synthetic")}
     for side in values:
         np.fill_diagonal(values[side], 1.0)
     for row in details:
+        if not {row["column a"], row["column b"]} <= set(place):
+            continue
         i, j = place[str(row["column a"])], place[str(row["column b"])]
         for side, table in values.items():
             cell = row[side]

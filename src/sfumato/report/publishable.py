@@ -10,9 +10,9 @@ import numpy as np
 from attrs import frozen
 
 from sfumato.report.figures import Histogram, histogram
-from sfumato.report.guarantees import guarantee_card, promises_section, prospects_table
+from sfumato.report.guarantees import guarantee_card, promises_section, prospects_table, unnamed_note
 from sfumato.report.page import Card, Figures, Group, Page, Prose, Section, Table
-from sfumato.report.words import percent
+from sfumato.report.words import brief, percent
 
 if TYPE_CHECKING:
     from sfumato.models.model import Model
@@ -121,7 +121,7 @@ def _groups(model: Model, expected: Outcome | None, noise: list[Marginal]) -> tu
             value=f"{percent(expected.error.one_way)} off",
             meaning="So many rows would have to change for a column to have the real frequencies, on "
             "average.",
-            note="Predicted, within a factor of 2.",
+            note=f"Predicted, within a factor of 2. {unnamed_note(model)}".strip(),
         ),
         Card(
             label="Noise in a count of one value",
@@ -175,7 +175,11 @@ def _worst(model: Model, noise: list[Marginal], ways: int, caption: str) -> Tabl
                 math.prod(several[name] for name in each.columns), each.cells
             )
             rows.append(
-                (" × ".join(each.columns), each.sigma / typical, f"{typical:,.0f} ± {each.sigma:,.0f}")
+                (
+                    " × ".join(map(brief, each.columns)),
+                    each.sigma / typical,
+                    f"{typical:,.0f} ± {each.sigma:,.0f}",
+                )
             )
     rows = sorted(rows, key=lambda row: -row[1])[:5]
     note = "The same for a typical pair of values."

@@ -27,6 +27,12 @@ def number(value: float | int | str | None, form: str = "") -> str:
     return f"{value:.3g}".replace("-", "−") if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def brief(name: object, length: int = 36) -> str:
+    """A name that fits on the first screen: the middle of a long one is left out."""
+    text = str(name)
+    return text if len(text) <= length else f"{text[: length - 13]}…{text[-12:]}"
+
+
 def percent(share: float) -> str:
     """A share with as many digits as mean something: 97 %, 99.6 %, 0.04 %."""
     value = 100 * share

@@ -5,6 +5,11 @@ it.
 The library states a risk: the success rate less that against hold-out people, relative to what that leaves.
 These are weak attacks, and a low risk does not show that none is high. The terms are those of the Article
 29 Working Party (WP216); they are not those of differential privacy.
+
+Linkability and inference are events of one record each, so the guarantee bounds them. Whether a condition is
+met by exactly one record depends on all records: neither the success in the table nor that in the hold-out
+is bounded by the other, and singling out has no ceiling. Real and hold-out rows are as many there, since the
+chance that exactly one of n records meets a condition depends on n.
 """
 
 from __future__ import annotations
@@ -18,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfumato.attacks.attack import FAMILY, SURELY, attack, facts_of
+from sfumato.attacks import intervals
+from sfumato.attacks.attack import AT_LEAST, FAMILY, SURELY, attack, facts_of
 from sfumato.attacks.people import People
 from sfumato.evaluation.metric import NotApplicable
 from sfumato.evaluation.outcome import Details, Interval, Measure, Outcome, worst_first
@@ -64,7 +70,7 @@ INFER = _measure(
 def anonymeter(people: People) -> Iterator[Outcome]:
     """The library's three evaluators, each with the hold-out rows as control."""
     if importlib.util.find_spec("anonymeter") is None:
-        raise NotApplicable("the package 'anonymeter' is not installed")
+        raise NotApplicable("the package 'anonymeter' is not installed (docs/methods/attacks.md says how)")
     library = importlib.import_module("anonymeter.evaluators")
     single, link, infer = (
         getattr(library, f"{name}Evaluator") for name in ("SinglingOut", "Linkability", "Inference")
@@ -74,16 +80,24 @@ def anonymeter(people: People) -> Iterator[Outcome]:
     real, synthetic, control = tables["real"], tables["synthetic"], tables["holdout"]
     names = list(real.columns)
     tries = min(ATTEMPTS, len(real), len(control), len(synthetic))
-    shared = {"ori": real, "syn": synthetic, "control": control, "n_attacks": tries}
+    # People are drawn here, since the library would draw them anew in every run.
+    shared = {"ori": real[:tries], "syn": synthetic, "control": control[:tries], "n_attacks": tries}
+    alone = [each.drop_duplicates() for each in (real, control)]
+    few = min(map(len, alone))
+    singled = {
+        "ori": alone[0][:few], "syn": synthetic, "control": alone[1][:few], "n_attacks": tries,
+        "seed": people.settings.seed,
+    }  # fmt: skip
     with _quiet():
-        yield _outcome(people, ONE, lambda: single(**shared).evaluate(mode="univariate"))
+        yield _outcome(people, ONE, lambda: single(**singled).evaluate(mode="univariate"), bounded=False)
         if len(names) < 2:
             raise NotApplicable("there is one column only")
         several = min(3, len(names))
         yield _outcome(
             people,
             SEVERAL,
-            lambda: single(**shared, n_cols=several, max_attempts=20_000).evaluate(mode="multivariate"),
+            lambda: single(**singled, n_cols=several, max_attempts=20_000).evaluate(mode="multivariate"),
+            bounded=False,
         )
         mixed = [names[i] for i in np.random.default_rng(people.settings.seed).permutation(len(names))]
         halves = mixed[::2], mixed[1::2]
@@ -95,20 +109,25 @@ def anonymeter(people: People) -> Iterator[Outcome]:
         yield _inference(people, names, shared, infer)
 
 
-def _outcome(people: People, measure: Measure, evaluate: Callable[[], Any]) -> Outcome:
+def _outcome(
+    people: People, measure: Measure, evaluate: Callable[[], Any], *, bounded: bool = True
+) -> Outcome:
+    """What an evaluator of the library finds. `bounded`: the guarantee sets a ceiling to it."""
     try:
         found = evaluate()
         risk, rates = found.risk(confidence_level=0.95), found.results(confidence_level=0.95)
     except Exception as error:  # the message may quote a cell
         return measure.failed(f"of an error in anonymeter ({type(error).__name__})")
     success, control = float(rates.attack_rate.value), float(rates.control_rate.value)
-    error = float(rates.control_rate.error)
+    sure = found.results(confidence_level=intervals.SURE).control_rate
+    least = float(found.risk(confidence_level=intervals.SURE).ci[0])
 
     def room(rate: float) -> float | None:
-        left = people.room(rate)
+        left = people.room(rate) if bounded else None
         return None if left is None or rate >= 1 else left / (1 - rate)
 
-    far = [room(rate) for rate in (max(control - error, 0.0), control, min(control + error, 1.0))]
+    ends = max(float(sure.value - sure.error), 0.0), min(float(sure.value + sure.error), 1.0)
+    far = [room(float(rate)) for rate in np.linspace(*ends, 51)]
     return measure.found(
         float(risk.value),
         interval=Interval(*map(float, risk.ci), method="Wilson and normal, by anonymeter"),
@@ -119,8 +138,17 @@ def _outcome(people: People, measure: Measure, evaluate: Callable[[], Any]) -> O
             control=control,
             ceiling=room(control),
             surely=None if None in far else max(each for each in far if each is not None),
+            at_least=least,
             baseline=float(rates.baseline_rate.value),
             attempts=int(rates.n_attacks_ori),
+            **(
+                {}
+                if bounded
+                else {
+                    "why no ceiling": "whether exactly one record meets a condition depends "
+                    "on all records, and the guarantee bounds what one of them changes"
+                }
+            ),
         ),
     )
 
@@ -158,7 +186,7 @@ def _inference(people: People, names: list[str], shared: dict[str, Any], evaluat
     averages = {
         name: None if any(each.facts[name] is None for each in outcomes)
         else float(np.mean([each.facts[name] for each in outcomes]))
-        for name in ("success", "control", "ceiling", SURELY, "baseline")
+        for name in ("success", "control", "ceiling", SURELY, AT_LEAST, "baseline")
     }  # fmt: skip
     value, low, high = np.array([row[1:4] for row in rows], dtype=np.float64).mean(axis=0).tolist()
     return INFER.found(
@@ -170,14 +198,16 @@ def _inference(people: People, names: list[str], shared: dict[str, Any], evaluat
 
 
 def _frame(people: People, side: Side) -> pd.DataFrame:
-    """A frame of numbers and texts, at most `ROWS` rows. A missing number is the median, a missing text a
-    label.
+    """A frame of numbers and texts, at most `ROWS` rows in random order. A missing number is the median, a
+    missing text a label.
     """
     import pandas as pd
 
-    rows = people.pair.rows(side)
-    rng = np.random.default_rng(people.settings.seed + 7)
-    places = np.arange(rows) if rows <= ROWS else np.sort(rng.choice(rows, ROWS, replace=False))
+    if side == "synthetic":
+        every = np.random.default_rng(people.settings.seed + 7).permutation(people.pair.synthetic_rows)
+    else:
+        every = people.everybody[side == "holdout"]
+    places = every[:ROWS]
     return pd.DataFrame({column.name: _cells(column, side, places) for column in people.pair.columns})
 
 

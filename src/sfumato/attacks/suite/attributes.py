@@ -82,7 +82,8 @@ def attributes(people: People) -> Iterator[Outcome]:
             success=success,
             control=control,
             ceiling=people.room(control),
-            surely=people.room(*intervals.mean(mean[0][m:])),
+            surely=people.room(*_within(intervals.mean(mean[0][m:], level=intervals.SURE))),
+            at_least=_difference(mean[0][:m], mean[0][m:], level=intervals.SURE)[0],
             baseline=baseline,
             **{"over baseline": success - baseline, "over baseline interval": list(intervals.mean(over))},
         ),
@@ -99,10 +100,17 @@ def _row(people: People, name: str, ours: Right, base: Right) -> tuple[str | flo
     )  # fmt: skip
 
 
-def _difference(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _within(ends: tuple[float, float]) -> tuple[float, float]:
+    """An interval of a share, cut to what shares can be."""
+    return max(0.0, ends[0]), min(1.0, ends[1])
+
+
+def _difference(
+    one: npt.NDArray[np.float64], other: npt.NDArray[np.float64], *, level: float = intervals.LEVEL
+) -> tuple[float, float]:
     """Two means over different people, by the squares of their half widths."""
     middle = float(one.mean() - other.mean())
-    first, second = (intervals.mean(each) for each in (one, other))
+    first, second = (intervals.mean(each, level=level) for each in (one, other))
     half = float(np.hypot((first[1] - first[0]) / 2, (second[1] - second[0]) / 2))
     return max(-1.0, middle - half), min(1.0, middle + half)
 

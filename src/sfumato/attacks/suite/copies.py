@@ -17,9 +17,7 @@ from sfumato.attacks import intervals
 from sfumato.attacks.attack import FAMILY, attack, facts_of
 from sfumato.attacks.people import People
 from sfumato.evaluation.outcome import Interval, Measure, Outcome
-from sfumato.evaluation.pair import Pair, Side
-
-Hashes = npt.NDArray[np.uint64]
+from sfumato.evaluation.records import hashes
 
 SOURCE = "difference of two shares, Newcombe 1998, method 10"
 COPIES = Measure(
@@ -43,9 +41,11 @@ UNIQUE = Measure(
 
 @attack("copies", COPIES, UNIQUE)
 def copies(people: People) -> Iterator[Outcome]:
-    """Over all rows: hashing is cheap, so nobody is left out."""
+    """Over all people: hashing is cheap, so nobody is left out."""
     pair = people.pair
-    real, synthetic, holdout = (hashes(pair, side) for side in ("real", "synthetic", "holdout"))
+    members, others = people.everybody
+    real, holdout = hashes(pair, "real")[members], hashes(pair, "holdout")[others]
+    synthetic = hashes(pair, "synthetic")
     released = np.unique(synthetic)
     out_again, control = np.isin(real, released), np.isin(holdout, released)
     yield _outcome(people, COPIES, out_again, control)
@@ -71,37 +71,11 @@ def _outcome(
         success=success,
         control=without,
         ceiling=people.room(without),
-        surely=people.room(*intervals.share(*theirs)),
+        surely=people.room(*intervals.share(*theirs, level=intervals.SURE)),
+        at_least=intervals.difference(ours, theirs, level=intervals.SURE)[0],
     )
     return measure.found(
         success - without,
         interval=Interval(*intervals.difference(ours, theirs), method="Newcombe 1998, method 10"),
         facts=facts | {"people": ours[1], "hold-out people": theirs[1]},
     )
-
-
-def hashes(pair: Pair, side: Side) -> Hashes:
-    """A number for each row, the same for equal rows: the sum of random 64-bit numbers, one for each value
-    of each column. Of a million different rows any two are taken for equal with a chance of 3 in 10^8.
-    """
-    rng = np.random.default_rng(20_260_101)
-    total = np.zeros(pair.rows(side), np.uint64)
-    for column in pair.columns:
-        labels = rng.integers(0, 2**64, size=column.size, dtype=np.uint64)
-        codes = column.codes(side)
-        if not column.is_number:
-            total += labels[codes]
-            continue
-        values = column.values(side)
-        known = ~np.isnan(values)
-        # The bits of a number, scattered; -0.0 and 0.0 are one number.
-        bits = (np.where(known, values, 0.0) + 0.0).view(np.uint64)
-        total += np.where(known, _scatter(bits ^ labels[-1]), labels[codes])
-    return total
-
-
-def _scatter(bits: Hashes) -> Hashes:
-    """A bijection of 64-bit numbers that leaves no pattern (the finaliser of SplitMix64)."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))

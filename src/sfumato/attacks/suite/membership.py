@@ -79,7 +79,7 @@ def membership(people: People) -> Iterator[Outcome]:
     half = len(people.reference) // 2
     fake = scores(people, first, second, "holdout", people.reference[:half], people.reference[half:])
     m, n = len(people.members), len(people.others)
-    level = 1 - (1 - intervals.LEVEL) / len(tried)
+    level, sure = (_for_each(level, tried) for level in (intervals.LEVEL, intervals.SURE))
     areas = {name: intervals.area(score[:m], score[m:]) for name, score in tried.items()}
     best = max(areas, key=areas.__getitem__)
     controls = [intervals.area(score[:m], score[m:]) for score in fake.values()]
@@ -96,11 +96,19 @@ def membership(people: People) -> Iterator[Outcome]:
         areas[best],
         interval=Interval(*intervals.area_ends(areas[best], m, n, level=level), method=method),
         details=Details(("score", "area"), sorted(areas.items(), key=lambda item: -item[1])),
-        facts=facts_of(people, control=control, ceiling=ceiling, **known),
-    )
+        facts=facts_of(
+            people, control=control, ceiling=ceiling,
+            at_least=intervals.area_ends(areas[best], m, n, level=sure)[0], **known,
+        ),
+    )  # fmt: skip
     yield _among_outliers(people, tried, ceiling, known)
     for measure, rate in ((AT_1, 0.01), (AT_01, 0.001)):
         yield _steep(people, tried, measure, rate)
+
+
+def _for_each(level: float, tried: Scores) -> float:
+    """The level of each interval where one of several scores is chosen (Bonferroni)."""
+    return 1 - (1 - level) / len(tried)
 
 
 def _chance(value: float, m: int, n: int, tries: int) -> bool:
@@ -166,7 +174,7 @@ def _among_outliers(people: People, tried: Scores, ceiling: float | None, known:
     some, rest = np.flatnonzero(chosen[:m]), m + np.flatnonzero(chosen[m:])
     if min(some.size, rest.size) < 10:
         return OUTLIERS.not_applicable("fewer than ten people on either side stand out")
-    level = 1 - (1 - intervals.LEVEL) / len(tried)
+    level, sure = (_for_each(level, tried) for level in (intervals.LEVEL, intervals.SURE))
     areas = {name: intervals.area(score[some], score[rest]) for name, score in tried.items()}
     best = max(areas, key=areas.__getitem__)
     return OUTLIERS.found(
@@ -175,7 +183,12 @@ def _among_outliers(people: People, tried: Scores, ceiling: float | None, known:
             *intervals.area_ends(areas[best], some.size, rest.size, level=level),
             method=f"Newcombe 2006, widened for {len(tried)} scores",
         ),
-        facts=facts_of(people, ceiling=ceiling, **known)
+        facts=facts_of(
+            people,
+            ceiling=ceiling,
+            at_least=intervals.area_ends(areas[best], some.size, rest.size, level=sure)[0],
+            **known,
+        )
         | {"score": best, "people": int(some.size), "hold-out people": int(rest.size)},
     )
 
@@ -194,7 +207,7 @@ def _steep(people: People, tried: Scores, measure: Measure, rate: float) -> Outc
         found[name] = (int((score[:m] > threshold).sum()), int((score[m:] > threshold).sum()))
     best = max(found, key=lambda name: found[name][0])
     hits, alarms = found[best]
-    level = 1 - (1 - intervals.LEVEL) / len(tried)
+    level, sure = (_for_each(level, tried) for level in (intervals.LEVEL, intervals.SURE))
     false = intervals.share(alarms, n, level=level)
     return measure.found(
         hits / m,
@@ -208,7 +221,8 @@ def _steep(people: People, tried: Scores, measure: Measure, rate: float) -> Outc
             success=hits / m,
             control=alarms / n,
             ceiling=people.ceiling(rate),
-            surely=people.ceiling(false[1]),
+            surely=people.ceiling(intervals.share(alarms, n, level=sure)[1]),
+            at_least=intervals.share(hits, m, level=sure)[0],
             score=best,
             **{"false alarms interval": list(false)},
         ),

@@ -93,7 +93,7 @@ def special_code_shares(pair: Pair, settings: Settings) -> Iterator[Outcome]:
             gap = float(abs(real[place] - made[place]))
             rows.append((column.name, column.labels[place], float(real[place]), float(made[place]), gap))
     if not rows:
-        raise NotApplicable("no schema declares special codes")
+        raise NotApplicable("no special codes are declared, or stand among numbers")
     header = ("column", "code", "real", "synthetic", "difference")
     yield SPECIAL.found(
         float(np.mean([row[4] for row in rows])), details=Details(header, worst_first(rows, 4))

@@ -23,6 +23,8 @@ from sfumato.evaluation.settings import Settings
 from sfumato.evaluation.splits import Split, split
 
 LEVELS = 10
+COLUMNS = 200
+"""So many columns at most are predicted."""
 SHARE_OF_ROWS = 2
 
 GAP = Measure(
@@ -39,7 +41,7 @@ def dimension_wise_prediction(pair: Pair, settings: Settings) -> Iterator[Outcom
     """Every column in turn is the target. R² below 0 counts as 0 in the mean: no better than the mean."""
     if len(pair.columns) < 2:
         raise NotApplicable("there are fewer than two columns")
-    limit = max(2, settings.model_rows // SHARE_OF_ROWS)
+    limit = max(2, settings.rows_for(len(pair.columns)) // SHARE_OF_ROWS)
     parts = split(pair, at_most=limit, seed=settings.seed)
     if parts.test_side == "holdout":
         taken = pair.take({"real": parts.real, "synthetic": parts.synthetic, "holdout": parts.test})
@@ -50,7 +52,7 @@ def dimension_wise_prediction(pair: Pair, settings: Settings) -> Iterator[Outcom
     rows: list[tuple[Cell, ...]] = []
     gaps = []
     ready = _Blocks(taken, parts)
-    for column in taken:
+    for column in _targets(taken, settings.seed):
         kind, real, made = _scores(column, parts, ready, settings.seed)
         gap = abs(max(real, 0.0) - max(made, 0.0)) if not math.isnan(real + made) else math.nan
         rows.append((column.name, kind, real, made, gap))
@@ -60,8 +62,20 @@ def dimension_wise_prediction(pair: Pair, settings: Settings) -> Iterator[Outcom
     if not gaps:
         yield GAP.not_applicable("no column varies in the test rows", details=details)
         return
-    facts = {**parts.facts, "columns": len(gaps), "columns without a score": len(rows) - len(gaps)}
+    facts = {
+        **parts.facts, "columns": len(gaps), "columns without a score": len(rows) - len(gaps),
+        "standard error of the mean over columns": float(np.std(gaps, ddof=1) / math.sqrt(len(gaps)))
+        if len(rows) < len(taken.columns) and len(gaps) > 1 else 0.0,
+    }  # fmt: skip
     yield GAP.found(float(np.mean(gaps)), details=details, facts=facts)
+
+
+def _targets(pair: Pair, seed: int) -> tuple[PairedColumn, ...]:
+    """All columns, or `COLUMNS` of them drawn at random."""
+    if len(pair.columns) <= COLUMNS:
+        return pair.columns
+    chosen = np.random.default_rng(seed).choice(len(pair.columns), COLUMNS, replace=False)
+    return tuple(pair.columns[place] for place in np.sort(chosen))
 
 
 def _plain(rows: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:

@@ -2,6 +2,8 @@
 cannot.
 
 The game of Bindschaedler et al. has as many real as synthetic rows; half train, the other half is guessed.
+A record that occurs on both sides is in the same half on both: else a copied table would be told from the
+real one by the copies that trained the classifier under the other name.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import numpy as np
 
 from sfumato.evaluation.features import features
 from sfumato.evaluation.intervals import auc, auc_interval, clopper_pearson, percentiles
-from sfumato.evaluation.learners import quiet
 from sfumato.evaluation.metric import NotApplicable, metric
 from sfumato.evaluation.outcome import Measure, Outcome
-from sfumato.evaluation.pair import Pair
+from sfumato.evaluation.pair import Pair, Side
+from sfumato.evaluation.records import Places, hashes, twins
 from sfumato.evaluation.settings import Settings
 
+SIDES: tuple[Side, ...] = ("real", "synthetic")
 LEAST = 4
 """Rows of a side without which there is no game."""
 LEVELS = 10
@@ -55,12 +58,16 @@ RATIO = Measure(
 
 
 def _even(pair: Pair, settings: Settings) -> Pair:
-    """As many real as synthetic rows, drawn at random, in random order."""
-    rows = min(pair.real_rows, pair.synthetic_rows, settings.model_rows)
+    """As many real as synthetic rows, drawn at random, in random order; of two sides with as many rows those
+    at the same places.
+    """
+    rows = min(pair.real_rows, pair.synthetic_rows, settings.rows_for(len(pair.columns)))
     if rows < LEAST:
         raise NotApplicable(f"a side has fewer than {LEAST} rows")
-    rng = np.random.default_rng(settings.seed)
-    return pair.take({side: rng.permutation(pair.rows(side))[:rows] for side in ("real", "synthetic")})
+    places: dict[Side, Places] = {
+        side: np.random.default_rng(settings.seed).permutation(pair.rows(side))[:rows] for side in SIDES
+    }
+    return pair.take(places)
 
 
 @metric("distinguishing.game", FOREST, TREE, AUC, needs="sklearn")
@@ -71,14 +78,13 @@ def game(pair: Pair, settings: Settings) -> Iterator[Outcome]:
 
     even = _even(pair, settings)
     made = features(even)
-    real, synthetic = made.trees("real"), made.trees("synthetic")
-    half = len(real) // 2
+    real, synthetic, shared = _halves(even)
     rows, test = (
-        np.concatenate([real[:half], synthetic[:half]]),
-        np.concatenate([real[half:], synthetic[half:]]),
+        np.concatenate([made.trees("real", first), made.trees("synthetic", second)])
+        for first, second in zip(real, synthetic, strict=True)
     )
-    labels, truth = (np.arange(2 * len(part)) >= len(part) for part in (real[:half], real[half:]))
-    facts = {"training rows": len(rows), "test rows": len(test)}
+    labels, truth = (np.arange(2 * len(part)) >= len(part) for part in real)
+    facts = {"training rows": len(rows), "test rows": len(test), "records on both sides": shared}
     seed = settings.seed
     for measure, model in (
         (FOREST, RandomForestClassifier(100, min_samples_leaf=2, random_state=seed)),
@@ -86,10 +92,23 @@ def game(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     ):
         hits = int((model.fit(rows, labels).predict(test) == truth).sum())
         yield measure.found(hits / len(test), interval=clopper_pearson(hits, len(test)), facts=facts)
-    with quiet():
-        boosted = HistGradientBoostingClassifier(max_iter=100, random_state=seed).fit(rows, labels)
+    boosted = HistGradientBoostingClassifier(max_iter=100, random_state=seed).fit(rows, labels)
     scores = boosted.predict_proba(test)[:, 1]
     yield AUC.found(auc(scores, truth), interval=auc_interval(scores, truth), facts=facts)
+
+
+def _halves(even: Pair) -> tuple[list[Places], list[Places], int]:
+    """Places of the training and test rows of each side, equal records in the same half; and how many are
+    equal.
+    """
+    rows = even.real_rows
+    both = twins(hashes(even, "real"), hashes(even, "synthetic"))
+    cut, found = len(both[0]) // 2, []
+    for paired in both:
+        alone = np.setdiff1d(np.arange(rows), paired)
+        first = rows // 2 - cut
+        found.append([np.r_[paired[:cut], alone[:first]], np.r_[paired[cut:], alone[first:]]])
+    return found[0], found[1], len(both[0])
 
 
 @metric("distinguishing.pmse", PMSE, RATIO, needs="sklearn")
@@ -123,6 +142,5 @@ def fitted_chances(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Fitted probabilities of a logistic regression without a penalty worth the name."""
     from sklearn.linear_model import LogisticRegression
 
-    with quiet():
-        model = LogisticRegression(C=1e4, max_iter=500).fit(rows, labels)
+    model = LogisticRegression(C=1e4, max_iter=500).fit(rows, labels)
     return model.predict_proba(rows)[:, 1]

@@ -66,7 +66,9 @@ RANKING = _measure(
 def train_on_synthetic(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """Score, loss, agreement and ranking of five models of the target, and the loss by subgroup."""
     target = target_of(pair, settings)
-    parts = split(pair, at_most=settings.model_rows, seed=settings.seed, keep=target.known(pair))
+    parts = split(
+        pair, at_most=settings.rows_for(len(pair.columns)), seed=settings.seed, keep=target.known(pair)
+    )
     answers = target.answers(parts.test_side)[parts.test]
     if (answers == answers[0]).all():
         raise NotApplicable("the target does not vary in the test rows")

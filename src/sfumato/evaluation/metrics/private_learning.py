@@ -72,7 +72,8 @@ def private_learning(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     target = target_of(pair, settings)
     if target.level is None:
         raise NotApplicable("the target does not have exactly two values")
-    parts = split(pair, at_most=ROWS * settings.model_rows, seed=settings.seed, keep=target.known(pair))
+    rows_at_most = ROWS * settings.rows_for(len(pair.columns))
+    parts = split(pair, at_most=rows_at_most, seed=settings.seed, keep=target.known(pair))
     sides = parts.sides
     rows = [_bounded(pair, target, side, places) for side, places in sides]
     answers = [np.where(target.answers(side)[places] == target.level, 1.0, -1.0) for side, places in sides]

@@ -96,8 +96,8 @@ def smoothed_divergence(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     details = Details(("column", "divergence"), worst_first(rows, 1))
     if infinite:
         yield KL.failed(
-            f"the divergence of {len(infinite)} columns is infinite: constant in the real table, and "
-            "the synthetic one never has that value",
+            f"the divergence of {len(infinite)} column{'s' * (len(infinite) > 1)} is infinite: constant in "
+            "the real table, and the synthetic one never has that value",
             details=details,
             facts={"infinite": infinite},
         )

@@ -20,8 +20,9 @@ from sfumato.evaluation.outcome import Cell, Details, Measure, Outcome, worst_fi
 from sfumato.evaluation.pair import Pair, PairedColumn, Side
 from sfumato.evaluation.settings import Settings
 
-ROWS = 50_000
+ROWS, CELLS, LEAST = 50_000, 20_000_000, 5_000
 SIDES: tuple[Side, ...] = ("real", "synthetic")
+TwoColumns = tuple[PairedColumn, PairedColumn]
 HEADER = ("column a", "column b", "real", "synthetic", "difference")
 
 
@@ -69,6 +70,11 @@ PROBABILITY_R = Measure(
 )  # fmt: skip
 
 
+def association_rows(columns: int) -> int:
+    """At most so many rows of a side are used: `ROWS`, and fewer where they would have more than `CELLS`."""
+    return min(ROWS, max(CELLS // max(columns, 1), LEAST))
+
+
 @metric("structure.pearson", PEARSON)
 def pearson(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """Correlation matrices of all numbers."""
@@ -82,16 +88,24 @@ def spearman(pair: Pair, settings: Settings) -> Iterator[Outcome]:
 
 
 def _of_numbers(
-    pair: Pair, settings: Settings, measure: Measure, matrix: Callable[[np.ndarray], np.ndarray]
+    pair: Pair,
+    settings: Settings,
+    measure: Measure,
+    matrix: Callable[[np.ndarray, list], np.ndarray],
 ) -> Outcome:
     if len(pair.numbers) < 2:
         raise NotApplicable("fewer than two columns are numbers")
-    pair = pair.only([column.name for column in pair.numbers]).sample(ROWS, seed=settings.seed)
-    both = [matrix(np.column_stack([column.values(side) for column in pair])) for side in SIDES]
-    rows = [
-        (pair.columns[a].name, pair.columns[b].name, float(both[0][a, b]), float(both[1][a, b]))
-        for a, b in itertools.combinations(range(len(pair.columns)), 2)
-    ]
+    pair = pair.only([column.name for column in pair.numbers]).sample(
+        association_rows(len(pair.columns)), seed=settings.seed
+    )
+    tables = [np.column_stack([column.values(side) for column in pair]) for side in SIDES]
+    columns, every = len(pair.columns), math.comb(len(pair.columns), 2)
+    holes = any(np.isnan(table).any() for table in tables)
+    chosen = column_sets(columns, 2, at_most=settings.pairs if holes else every, seed=settings.seed)
+    pairs = [(a, b) for a, b in chosen]
+    real, made = (matrix(table, pairs) for table in tables)
+    names = [column.name for column in pair]
+    rows = [(names[a], names[b], float(real[a, b]), float(made[a, b])) for a, b in pairs]
     return _compared(measure, rows)
 
 
@@ -126,7 +140,9 @@ def cramers_v(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """Association of all categories; a missing cell is a level."""
     if len(pair.categories) < 2:
         raise NotApplicable("fewer than two columns are categories")
-    pair = pair.only([column.name for column in pair.categories]).sample(ROWS, seed=settings.seed)
+    pair = pair.only([column.name for column in pair.categories]).sample(
+        association_rows(len(pair.columns)), seed=settings.seed
+    )
     rows = []
     for a, b in _pairs(pair, settings):
         first, second = pair.columns[a], pair.columns[b]
@@ -140,9 +156,9 @@ def correlation_ratio(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """How much of each number each category explains."""
     if not pair.numbers or not pair.categories:
         raise NotApplicable("there is no category and number to compare")
-    pair = pair.sample(ROWS, seed=settings.seed)
+    pair = pair.sample(association_rows(len(pair.columns)), seed=settings.seed)
     rows = []
-    for group, number in itertools.product(pair.categories, pair.numbers):
+    for group, number in _drawn(list(itertools.product(pair.categories, pair.numbers)), settings):
         real, made = (
             associations.correlation_ratio(group.codes(side), number.values(side), group.size)
             for side in SIDES
@@ -151,12 +167,20 @@ def correlation_ratio(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     yield _compared(RATIO, rows)
 
 
+def _drawn(pairs: list[TwoColumns], settings: Settings) -> list[TwoColumns]:
+    """All pairs, or `settings.pairs` of them drawn at random."""
+    if len(pairs) <= settings.pairs:
+        return pairs
+    places = np.random.default_rng(settings.seed).choice(len(pairs), settings.pairs, replace=False)
+    return [pairs[place] for place in np.sort(places)]
+
+
 @metric("structure.mutual_information", INFORMATION)
 def mutual_information(pair: Pair, settings: Settings) -> Iterator[Outcome]:
     """Mutual information of all pairs of columns, by codes."""
     if len(pair.columns) < 2:
         raise NotApplicable("there are fewer than two columns to compare")
-    pair = pair.sample(ROWS, seed=settings.seed)
+    pair = pair.sample(association_rows(len(pair.columns)), seed=settings.seed)
     rows = []
     for a, b in _pairs(pair, settings):
         first, second = pair.columns[a], pair.columns[b]
