@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from sfumato.synthesizers.one_way import measure_one_way, project_to_simplex
 
 if TYPE_CHECKING:
     import torch
+
+    from sfumato.privacy.dpsgd import Program, Released
 
 Numeric = Literal["linear", "ranks"]
 Floats = npt.NDArray[np.float64]
@@ -39,10 +41,10 @@ def check_choice(name: str, value: str, known: Sequence[str]) -> None:
         raise ValueError(f"{name} is one of {', '.join(known)}, not {value!r}")
 
 
-def check_positive(**values: float) -> None:
-    """ValueError naming the first option that is not above 0."""
+def check_positive(**values: float | None) -> None:
+    """ValueError naming the first option that is given and not above 0."""
     for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
+        if value is not None and not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be above 0, not {value}")
 
 
@@ -51,6 +53,18 @@ def check_share(**values: float) -> None:
     for name, value in values.items():
         if not 0 < value < 1:
             raise ValueError(f"{name} must lie between 0 and 1, not {value}")
+
+
+def division(*, rows: int | None, marginals: float = 0.0, **trainings: float) -> dict[str, float]:
+    """How a method divides its budget, by purpose: `ROWS_SHARE` for the number of rows, where it is not
+    public or marginals are measured with it; a share for one-way marginals; the rest to `trainings`, whose
+    weights add up to 1.
+    """
+    counted = ROWS_SHARE if rows is None or marginals else 0.0
+    rest = 1 - counted - marginals
+    shares = {"row count": counted, "one-way marginals": marginals}
+    shares |= {purpose: weight * rest for purpose, weight in trainings.items()}
+    return {purpose: share for purpose, share in shares.items() if share}
 
 
 @frozen(kw_only=True)
@@ -99,6 +113,59 @@ def start(
     else:
         columns = [linear(codec) for codec in codecs]
     return Start(total=total, encoding=Encoding(columns=tuple(columns)), counts=counts)
+
+
+class Options(Protocol):
+    """What `Learning` needs to know of a recipe."""
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, where it is public."""
+        ...
+
+    def split(self, columns: int) -> dict[str, float]:
+        """How the budget is divided, by purpose."""
+        ...
+
+
+@frozen(kw_only=True)
+class Learning:
+    """A method at work: what it may spend on what, and what it knows before it trains."""
+
+    curator: Curator
+    codecs: tuple[Codec, ...]
+    known: Start
+    spends: dict[str, float]
+    """By purpose."""
+
+    @classmethod
+    def begin(
+        cls, recipe: Options, curator: Curator, codecs: tuple[Codec, ...], *, numeric: Numeric = "linear"
+    ) -> Learning:
+        """Divide what the curator has left as the recipe says, and buy what comes before a training."""
+        left = curator.left
+        spends = {purpose: share * left for purpose, share in recipe.split(len(codecs)).items()}
+        known = start(
+            curator,
+            codecs,
+            rows=recipe.rows,
+            numeric=numeric,
+            spend=spends.get("row count", 0.0),
+            marginals=spends.get("one-way marginals", 0.0),
+        )
+        return cls(curator=curator, codecs=codecs, known=known, spends=spends)
+
+    def train(self, program: Program, purpose: str, *, share: float = 1.0, **facts: Any) -> Released:
+        """`Curator.train` for what `purpose` may spend, with its further arguments."""
+        return self.curator.train(
+            program,
+            encoders=self.codecs,
+            total=self.known.total,
+            spend=self.spends[purpose],
+            share=share,
+            purpose=purpose,
+            **facts,
+        )
 
 
 def measure_steps(

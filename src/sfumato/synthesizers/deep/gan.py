@@ -24,7 +24,6 @@ from sfumato.synthesizers.deep.common import (
     adam,
     check_choice,
     check_positive,
-    check_share,
     in_range,
     label_shares,
     measure_steps,
@@ -37,6 +36,8 @@ from sfumato.synthesizers.deep.nets import chain, initial
 from sfumato.synthesizers.recipe import synthesizer
 
 Floats = npt.NDArray[np.float64]
+MARGINALS_SHARE = 0.3
+"""Of the budget, with the number of rows."""
 
 
 @synthesizer("dp-gan")
@@ -92,7 +93,7 @@ class DpGan:
             noise_dim=self.noise_dim,
             hidden=self.hidden,
             group=self.group,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
         )
         if not 0 <= self.label_smoothing < 0.5 or self.aux_lambda < 0 or self.ecdf_epsilon < 0:
             raise ValueError("label_smoothing lies in [0, 0.5), aux_lambda and ecdf_epsilon are at least 0")
@@ -100,11 +101,6 @@ class DpGan:
             raise ValueError('rectify_marginals needs numeric = "uniform"')
         if self.ecdf_bounds and (len(self.ecdf_bounds) != 2 or not self.ecdf_bounds[0] < self.ecdf_bounds[1]):
             raise ValueError("ecdf_bounds are two numbers, the smaller one first")
-        check_share(marginals_share=self._share)
-
-    @property
-    def _share(self) -> float:
-        return 0.3
 
     def check_columns(self, names: Sequence[str]) -> None:
         """UsageError when the condition is no column."""
@@ -114,11 +110,11 @@ class DpGan:
             )
 
     def split(self, columns: int) -> dict[str, float]:
-        counted = self._share * ROWS_SHARE
+        counted = MARGINALS_SHARE * ROWS_SHARE
         return {
             "row count": counted,
-            "one-way marginals": self._share - counted,
-            "discriminator": 1 - self._share,
+            "one-way marginals": MARGINALS_SHARE - counted,
+            "discriminator": 1 - MARGINALS_SHARE,
         }
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
@@ -200,7 +196,7 @@ class DpGan:
     def _marginals(self, curator: Curator, budget: float) -> float:
         """What the marginals may cost."""
         if not self.ecdf_epsilon:
-            return self._share * budget
+            return MARGINALS_SHARE * budget
         delta = curator.filter.budget.conversion_delta
         spend = gdp.mu(self.ecdf_epsilon, delta) ** 2
         if spend > 0.95 * budget:

@@ -73,6 +73,13 @@ class Pair(nn.Module):
         return self.decoder(self.encoder(x))
 
 
+def _begun(encoder: Net, decoder: Net, seed: int) -> tuple[NetModule, NetModule]:
+    """Both with first weights by a public seed."""
+    rng, where = np.random.default_rng([seed, 1]), device()
+    first, second = (module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder))
+    return first, second
+
+
 class Autoencoder(Trained):
     """Cross-entropy of a row and what comes out of the decoder, summed over the coordinates.
 
@@ -90,10 +97,7 @@ class Autoencoder(Trained):
         facts: dict[str, Any],
         seed: int,
     ) -> None:
-        rng, where = np.random.default_rng([seed, 1]), device()
-        first, second = (
-            module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder)
-        )
+        first, second = _begun(encoder, decoder, seed)
         self._encoder = first.requires_grad_(False) if frozen else None
         self._decoder = second
         super().__init__(
@@ -281,10 +285,7 @@ class VariationalAutoencoder(Trained):
         facts: dict[str, Any],
         seed: int,
     ) -> None:
-        rng, where = np.random.default_rng([seed, 1]), device()
-        first, second = (
-            module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder)
-        )
+        first, second = _begun(encoder, decoder, seed)
         super().__init__(Pair(first, second), encoding, optimiser, facts)
         self._decoder, self._pool, self._seed = second, pool, seed
         self._code = decoder[0].inputs

@@ -13,14 +13,14 @@ from attrs import frozen
 from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
-    ROWS_SHARE,
+    Learning,
     adam,
     check_choice,
     check_positive,
+    division,
     need_torch,
     power_of_two,
     rmsprop,
-    start,
 )
 from sfumato.synthesizers.deep.generator import NetworkGenerator
 from sfumato.synthesizers.deep.nets import chain, initial
@@ -67,23 +67,21 @@ class DpWgan:
             generator_rate=self.generator_rate,
             weight_clamp=self.weight_clamp,
             group=self.group,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
         )
         if self.steps % self.critic_per_generator:
             raise ValueError("steps must be a multiple of critic_per_generator")
 
     def split(self, columns: int) -> dict[str, float]:
-        return {"critic": 1.0} if self.rows else {"row count": ROWS_SHARE, "critic": 1 - ROWS_SHARE}
+        return division(rows=self.rows, critic=1.0)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
         from sfumato.synthesizers.deep.modules import HeadModule
         from sfumato.synthesizers.deep.programs import Critic
 
-        split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
-        known = start(
-            curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget
-        )
+        learning = Learning.begin(self, curator, domain.codecs)
+        known = learning.known
         width = known.encoding.width
         first = initial(
             chain(self.noise_dim, self.hidden, self.hidden, width), np.random.default_rng([self.initial, 5])
@@ -104,16 +102,12 @@ class DpWgan:
             )
 
         program = critic()
-        released = curator.train(
+        released = learning.train(
             program,
-            encoders=codecs,
-            total=known.total,
+            "critic",
             batch=self.batch,
             steps=self.steps,
             clip=self.clip,
-            spend=split["critic"] * budget,
-            share=1.0,
-            purpose="critic",
             rounds=self.steps // self.critic_per_generator,
             group=self.group,
         )
