@@ -52,7 +52,7 @@ _AIM = 1 - 2.0**-12
 _SPREAD = 6
 """Norms of the parts of a gradient add up to at most 2**6 times the clip."""
 BLOCK = 4096
-MULTIPLE = 64
+MULTIPLE = 16
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -83,20 +83,33 @@ class _Layer:
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
 
+    def listen(self, module: Any, given: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        """A forward hook."""
+        if not output.requires_grad:
+            output.requires_grad_()
+        self.inputs.append(given[0].detach())
+        self.outputs.append(output)
+
 
 def integer_gradients(
-    network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str] = ()
+    network: Any,
+    losses: Losses,
+    *,
+    clip: float,
+    loss_bound: float,
+    there: torch.Tensor | None = None,
+    exposed: Sequence[str] = (),
 ) -> Counts:
     """Σ_i k_i over the rows of a block, flat in the order of `network.parameters()`, and Σ of their losses.
 
-    clip: C. loss_bound: losses are cut there. exposed: parts of the network by name that are left out,
-    which have zeros.
+    clip: C. loss_bound: losses are cut there. there: 1 for rows that count and 0 for those that fill the
+    block up, all 1 if None. exposed: parts of the network by name that are left out, which have zeros.
     """
     if _layout(network).only_layers:
-        return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, exposed=exposed)
+        return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, there=there, exposed=exposed)
     if exposed:
         raise ValueError("parts of a network with other than dense layers cannot be left out")
-    return _by_rows(network, losses, clip=clip, loss_bound=loss_bound)
+    return _by_rows(network, losses, clip=clip, loss_bound=loss_bound, there=there)
 
 
 def only_layers(network: Any) -> bool:
@@ -113,60 +126,58 @@ def only_layers(network: Any) -> bool:
 
 
 def _by_layers(
-    network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str]
+    network: Any,
+    losses: Losses,
+    *,
+    clip: float,
+    loss_bound: float,
+    there: torch.Tensor | None,
+    exposed: Sequence[str],
 ) -> Counts:
     import torch
 
-    layers: dict[int, _Layer] = {}
-
-    def listen(module: Any, given: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
-        layer = layers.setdefault(id(module), _Layer(module))
-        if not output.requires_grad:
-            output.requires_grad_()
-        layer.inputs.append(given[0].detach())
-        layer.outputs.append(output)
-        return output
-
     layout = _layout(network)
     kept = [parameter.requires_grad for parameter, _, _ in layout.owners]
-    hooks = [
-        module.register_forward_hook(listen)
-        for path, module in layout.layers
-        if path.partition(".")[0] not in exposed
-    ]
+    heard = [_Layer(module) for path, module in layout.layers if path.partition(".")[0] not in exposed]
+    hooks = [layer.module.register_forward_hook(layer.listen) for layer in heard]
     try:
         for parameter, _, _ in layout.owners:
             parameter.requires_grad_(False)
         each = losses(network)
-        outputs = [output for layer in layers.values() for output in layer.outputs]
-        found = torch.autograd.grad(each.sum(), outputs, allow_unused=True, materialize_grads=True)
+        layers = [layer for layer in heard if layer.outputs]
+        outputs = [output for layer in layers for output in layer.outputs]
+        # Rows that are not there get derivatives 0.
+        start = torch.ones_like(each) if there is None else there.to(each)
+        found = torch.autograd.grad(each, outputs, start, allow_unused=True, materialize_grads=True)
     finally:
         for hook in hooks:
             hook.remove()
         for (parameter, _, _), flag in zip(layout.owners, kept, strict=True):
             parameter.requires_grad_(flag)
-    loss = loss_units(each.detach(), loss_bound)
+    loss = loss_units(_vector(each), loss_bound) * (1.0 if there is None else _vector(there))
     rows = each.shape[0]
-    if _pass_once(layers.values(), rows):
-        return _sums_at_once(layout, list(layers.values()), found, loss, clip)
+    if _pass_once(layers, rows):
+        return _sums_at_once(layout, layers, found, loss, clip)
     deltas = iter(found)
     parts = [
         _Part.of(layer.module, layer.inputs, [next(deltas).detach() for _ in layer.outputs], rows)
-        for layer in layers.values()
+        for layer in layers
     ]
     slack = sum(part.rounding for part in parts)
-    squared = _total(part.norm_squared() for part in parts)
+    squared = sum(_vector(part.norm_squared()) for part in parts)
     weight = _weights(squared, slack, clip)
-    if not bool(torch.isfinite(squared).all()):
+    if not (fine := np.isfinite(squared)).all():
         for part in parts:
-            part.leave_out(~torch.isfinite(squared))
+            part.leave_out(~fine)
     for part in parts:
         part.quantise(weight, clip)
-    squared = _total(part.norm_squared() for part in parts)
+    squared = sum(_vector(part.norm_squared()) for part in parts)
     # Where every row passes once there is nothing to cancel.
-    spread = squared if all(part.once for part in parts) else _total(part.spread_squared() for part in parts)
+    spread = (
+        squared if all(part.once for part in parts) else sum(_vector(part.spread_squared()) for part in parts)
+    )
     keep = within(squared, spread, slack)
-    if not bool(keep.all()):
+    if not keep.all():
         for part in parts:
             part.leave_out(~keep)
     sums = {id(part.module): part.sums() for part in parts}
@@ -174,7 +185,7 @@ def _by_layers(
         sums[id(owner)][name].reshape(-1) if id(owner) in sums else np.zeros(parameter.numel())
         for parameter, owner, name in layout.owners
     ]
-    flat.append(np.array([float((loss * keep).sum())]))
+    flat.append(np.array([(loss * keep).sum()]))
     # Whole numbers below 2**53.
     return np.concatenate(flat).astype(np.int64)
 
@@ -192,69 +203,86 @@ def _pass_once(layers: Iterable[_Layer], rows: int) -> bool:
     )
 
 
+class _Dense:
+    """What of dense layers does not change from step to step."""
+
+    def __init__(self, layout: _Layout, modules: Sequence[Any]) -> None:
+        self.modules = list(modules)
+        self.biases = np.array([[4.0**_INPUT_BITS * (m.bias is not None)] for m in modules])
+        self.terms = sum(max(m.in_features, m.out_features) + 8 for m in modules)
+        self.places: dict[tuple[int, str], slice] = {}
+        """Where parameters stand in the flat gradient, by layer and name."""
+        self.missing: list[slice] = []
+        self.size = 1
+        trained = {id(module): i for i, module in enumerate(modules)}
+        for parameter, owner, name in layout.owners:
+            place = slice(self.size - 1, self.size - 1 + parameter.numel())
+            if id(owner) in trained:
+                self.places[trained[id(owner)], name] = place
+            else:
+                self.missing.append(place)
+            self.size += parameter.numel()
+
+
 def _sums_at_once(
-    layout: _Layout, layers: list[_Layer], deltas: Sequence[torch.Tensor], loss: torch.Tensor, clip: float
+    layout: _Layout, layers: list[_Layer], deltas: Sequence[torch.Tensor], loss: Floats, clip: float
 ) -> Counts:
-    """What `_Part` does, for all layers together: the usual case, in fewer and larger operations."""
+    """What `_Part` does where every row passes every layer once: the usual case, with few operations and in
+    memory that is kept.
+    """
     import torch
 
-    rows, unit, dtype = loss.shape[0], 2.0**_INPUT_BITS, deltas[0].dtype
-    ins = [layer.module.in_features for layer in layers]
-    outs = [layer.module.out_features for layer in layers]
-    given = layout.scratch("a", rows, sum(ins), dtype)
-    back = layout.scratch("d", rows, sum(outs), dtype)
-    torch.cat([layer.inputs[0].reshape(rows, -1) for layer in layers], 1, out=given)
-    torch.cat([delta.detach().reshape(rows, -1) for delta in deltas], 1, out=back)
-    given.mul_(unit).round_()
-    biases = torch.tensor([unit**2 * (layer.module.bias is not None) for layer in layers], dtype=dtype)
-    gram = _norms(given, ins).square_().add_(biases)
-    slack = sum(max(sides) + 8 for sides in zip(ins, outs, strict=True)) * torch.finfo(dtype).eps
-    squared = (_norms(back, outs).square_() * gram).sum(1)
+    dense = layout.dense([layer.module for layer in layers])
+    rows, unit, dtype = loss.size, 2.0**_INPUT_BITS, deltas[0].dtype
+    raw = [delta.detach().reshape(rows, -1) for delta in deltas]
+    given = [layout.scratch(f"a{i}", rows, m.in_features, dtype) for i, m in enumerate(dense.modules)]
+    back = [layout.scratch(f"d{i}", rows, m.out_features, dtype) for i, m in enumerate(dense.modules)]
+    for layer, inputs in zip(layers, given, strict=True):
+        torch.mul(layer.inputs[0].reshape(rows, -1), unit, out=inputs).round_()
+    slack = dense.terms * torch.finfo(dtype).eps
+    gram = _squares(given) + dense.biases
+    squared = (_squares(raw) * gram).sum(0)
     weight = _weights(squared, slack, clip)
-    odd = ~torch.isfinite(squared)
-    if bool(odd.any()):
-        for each in (given, back, gram):
-            each.masked_fill_(odd[:, None], 0.0)
-    back.mul_((weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(dtype)[:, None]).round_()
-    squared = (_norms(back, outs).square_() * gram).sum(1)
+    scale = torch.from_numpy(weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(dtype)[:, None]
+    for delta, whole in zip(raw, back, strict=True):
+        torch.mul(delta, scale, out=whole).round_()
+    # A row with a number that is none has a norm that is none.
+    squared = (_squares(back) * gram).sum(0)
     keep = within(squared, squared, slack)
-    if not bool(keep.all()):
-        for each in (given, back):
-            each.masked_fill_(~keep[:, None], 0.0)
-    left = layout.scratch("wide d", rows, sum(outs), torch.float64).copy_(back).numpy()
-    right = layout.scratch("wide a", rows, sum(ins), torch.float64).copy_(given).numpy()
-    sums = left.sum(0) * unit
-    places = {id(layer.module): (sum(outs[:i]), sum(ins[:i])) for i, layer in enumerate(layers)}
-    size = sum(parameter.numel() for parameter, _, _ in layout.owners) + 1
-    flat = layout.scratch("sums", 1, size, torch.float64)[0].zero_().numpy()
-    start = 0
-    for parameter, owner, name in layout.owners:
-        stop = start + parameter.numel()
-        if id(owner) in places:
-            o, i = places[id(owner)]
-            if name == "bias":
-                flat[start:stop] = sums[o : o + owner.out_features]
-            else:
-                one, two = left[:, o : o + owner.out_features], right[:, i : i + owner.in_features]
-                np.matmul(one.T, two, out=flat[start:stop].reshape(owner.out_features, owner.in_features))
-        start = stop
-    flat[-1] = float((loss * keep).sum())
+    if not keep.all():
+        left_out = torch.from_numpy(~keep)[:, None]
+        for each in (*given, *back):
+            each.masked_fill_(left_out, 0.0)
+    flat = layout.scratch("sums", 1, dense.size, torch.float64)[0].numpy()
+    ones = np.full(rows, unit)
+    for i, module in enumerate(dense.modules):
+        left = layout.scratch("left", rows, module.out_features, torch.float64).copy_(back[i]).numpy()
+        right = layout.scratch("right", rows, module.in_features, torch.float64).copy_(given[i]).numpy()
+        shape = module.out_features, module.in_features
+        np.matmul(left.T, right, out=flat[dense.places[i, "weight"]].reshape(shape))
+        if module.bias is not None:
+            np.matmul(ones, left, out=flat[dense.places[i, "bias"]])
+    for place in dense.missing:
+        flat[place] = 0.0
+    flat[-1] = (loss * keep).sum()
     # Whole numbers below 2**53.
     return flat.astype(np.int64)
 
 
-def _norms(rows: torch.Tensor, widths: list[int]) -> torch.Tensor:
-    """Norm of each row in each of some neighbouring blocks of columns."""
+def _squares(blocks: Sequence[torch.Tensor]) -> Floats:
+    """Squared norm of each row in each block: blocks x rows."""
     import torch
 
-    return torch.stack([torch.linalg.vector_norm(block, dim=1) for block in rows.split(widths, 1)], 1)
+    norms = torch.empty((len(blocks), blocks[0].shape[0]), dtype=blocks[0].dtype)
+    for block, own in zip(blocks, norms.unbind(0), strict=True):
+        torch.linalg.vector_norm(block, dim=1, out=own)
+    with np.errstate(all="ignore"):
+        return np.square(norms.numpy(), dtype=np.float64)
 
 
-def _total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
-    first, *others = parts
-    for other in others:
-        first = first + other
-    return first
+def _vector(values: torch.Tensor) -> Floats:
+    """One number for each row, in double precision, for numpy."""
+    return values.detach().cpu().numpy().astype(np.float64)
 
 
 class _Part:
@@ -298,14 +326,14 @@ class _Part:
             same = self.inputs[:, :, None] == self.inputs[:, None, :]
             return same.to(self.wide)[:, 0, 0] * one if self.once else same.to(self.wide) * one
         if self.once:
-            return _squares(self.inputs) + (one if self.bias else 0.0)
+            return self.inputs[:, 0].square().sum(1) + (one if self.bias else 0.0)
         wide = self.inputs.to(self.wide)
         return wide @ wide.transpose(1, 2) + (one if self.bias else 0.0)
 
     def norm_squared(self) -> torch.Tensor:
         """Σ (δ_it·δ_iu)(ã_it·ã_iu) of each row."""
         if self.once:
-            return _squares(self.deltas) * self.gram
+            return self.deltas[:, 0].square().sum(1) * self.gram
         wide = self.deltas.to(self.wide)
         return ((wide @ wide.transpose(1, 2)) * self.gram).sum((1, 2))
 
@@ -316,16 +344,21 @@ class _Part:
         size = self.gram.diagonal(dim1=1, dim2=2) * self.deltas.to(self.wide).square().sum(2)
         return size.sqrt().sum(1).square()
 
-    def quantise(self, weight: torch.Tensor, clip: float) -> None:
+    def quantise(self, weight: Floats, clip: float) -> None:
         """Derivatives as whole multiples of the clip times 2**-22."""
-        scale = (weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas.dtype)
+        import torch
+
+        scale = torch.from_numpy(weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas)
         self.deltas = self.deltas.mul(scale[:, None, None]).round_()
 
-    def leave_out(self, rows: torch.Tensor) -> None:
+    def leave_out(self, rows: npt.NDArray[np.bool_]) -> None:
         """Rows, one flag each, that add nothing."""
-        self.deltas = self.deltas.masked_fill(rows[:, None, None], 0.0)
+        import torch
+
+        flags = torch.from_numpy(rows).to(self.deltas.device)[:, None, None]
+        self.deltas = self.deltas.masked_fill(flags, 0.0)
         if self.dense:
-            self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
+            self.inputs = self.inputs.masked_fill(flags, 0.0)
 
     def sums(self) -> dict[str, Floats]:
         """Σ_i k_i, exactly."""
@@ -357,23 +390,17 @@ def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
 
 
-def _squares(rows: torch.Tensor) -> torch.Tensor:
-    """Squared norm of each row, of rows that pass once."""
-    import torch
-
-    return torch.linalg.vector_norm(rows[:, 0], dim=1).square()
-
-
-def _weights(squared: torch.Tensor, slack: float, clip: float) -> torch.Tensor:
+def _weights(squared: Floats, slack: float, clip: float) -> Floats:
     """What each gradient is multiplied by, so that its norm is a little below the clip; 0 where it has
     none.
     """
-    norm = squared.sqrt() * 2.0**-_INPUT_BITS
+    norm = np.sqrt(squared) * 2.0**-_INPUT_BITS
     aim = clip * math.sqrt(_GRADIENT_SHARE) * (_AIM - 8 * slack)
-    return (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
+    weight = aim / np.maximum(norm, aim)
+    return np.where(np.isfinite(weight), weight, 0.0)
 
 
-def within(squared: torch.Tensor, spread: torch.Tensor, slack: float) -> torch.Tensor:
+def within(squared: Floats, spread: Floats, slack: float) -> npt.NDArray[np.bool_]:
     """Whether the integers of each row are as small as is proven: ‖k‖² is computed from terms that add up to
     `spread` in size, so that it is off by at most `slack` times that.
     """
@@ -381,12 +408,13 @@ def within(squared: torch.Tensor, spread: torch.Tensor, slack: float) -> torch.T
     return (squared + 2 * slack * spread <= limit * _GRADIENT_SHARE) & (spread <= limit * 4.0**_SPREAD)
 
 
-def loss_units(losses: torch.Tensor, bound: float) -> torch.Tensor:
-    """Losses as whole numbers of units, at most the clip over `LOSS_SHARE` in size."""
-    import torch
-
-    scaled = losses.to(torch.float64).nan_to_num(0.0).clamp(-bound, bound)
-    return (scaled * (2.0**UNITS / LOSS_SHARE / bound)).trunc()
+def loss_units(losses: Floats, bound: float) -> Floats:
+    """Losses as whole numbers of units, at most the clip over `LOSS_SHARE` in size; 0 for those that are no
+    numbers.
+    """
+    units = np.trunc(np.minimum(np.maximum(losses, -bound), bound) * (2.0**UNITS / LOSS_SHARE / bound))
+    units[np.isnan(units)] = 0.0
+    return units
 
 
 class _Layout:
@@ -403,7 +431,15 @@ class _Layout:
             owner, _, name = path.rpartition(".")
             self.owners.append((parameter, modules[owner], name))
         self.only_layers = only_layers(network)
-        self._scratch: dict[str, torch.Tensor] = {}
+        self._memory: dict[str, torch.Tensor] = {}
+        self._dense: dict[tuple[int, ...], _Dense] = {}
+
+    def dense(self, modules: Sequence[Any]) -> _Dense:
+        """Layers that are trained."""
+        key = tuple(map(id, modules))
+        if key not in self._dense:
+            self._dense[key] = _Dense(self, modules)
+        return self._dense[key]
 
     def scratch(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
         """Memory for a step, kept for the next: to have it anew from the system takes longer than to use
@@ -411,10 +447,10 @@ class _Layout:
         """
         import torch
 
-        held = self._scratch.get(name)
-        if held is None or held.shape[0] < rows or held.shape[1] != columns or held.dtype != dtype:
-            held = self._scratch[name] = torch.empty((rows, columns), dtype=dtype)
-        return held[:rows]
+        held, count = self._memory.get(name), rows * columns
+        if held is None or held.numel() < count or held.dtype != dtype:
+            held = self._memory[name] = torch.empty(count, dtype=dtype)
+        return held[:count].view(rows, columns)
 
 
 _LAYOUTS: WeakKeyDictionary[Any, _Layout] = WeakKeyDictionary()
@@ -433,7 +469,9 @@ def _layout(network: Any) -> _Layout:
 # ---- layers of other kinds --------------------------------------------------------------------------------
 
 
-def _by_rows(network: Any, losses: Losses, *, clip: float, loss_bound: float) -> Counts:
+def _by_rows(
+    network: Any, losses: Losses, *, clip: float, loss_bound: float, there: torch.Tensor | None
+) -> Counts:
     """The same with every row's gradient written down."""
     import torch
     from torch.func import functional_call, grad_and_value, vmap
@@ -446,12 +484,13 @@ def _by_rows(network: Any, losses: Losses, *, clip: float, loss_bound: float) ->
     axes = (None, *(0 for _ in losses.rows))
     gradients, each = vmap(grad_and_value(loss), in_dims=axes)(parameters, *losses.rows)
     wide = torch.cat([gradients[name].reshape(each.shape[0], -1).to(torch.float64) for name in parameters], 1)
-    norm = wide.square().sum(1).sqrt()
-    aim = clip * math.sqrt(_GRADIENT_SHARE) * _AIM
-    weight = (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
-    whole = (wide * (weight * (2.0**UNITS / clip))[:, None]).nan_to_num(0.0, 0.0, 0.0).trunc()
-    squared = whole.square().sum(1)
+    weight = _weights(_vector(wide.square().sum(1)) * 4.0**_INPUT_BITS, 0.0, clip)
+    if there is not None:
+        weight = weight * _vector(there)
+    scale = torch.from_numpy(weight * (2.0**UNITS / clip)).to(wide)
+    whole = (wide * scale[:, None]).nan_to_num(0.0, 0.0, 0.0).trunc()
+    squared = _vector(whole.square().sum(1))
     keep = within(squared, squared, whole.shape[1] * torch.finfo(whole.dtype).eps)
-    total = (whole * keep[:, None]).sum(0).to(torch.int64).cpu().numpy()
-    loss_sum = int((loss_units(each.detach(), loss_bound) * keep).sum())
-    return np.append(total, np.int64(loss_sum))
+    total = (whole * torch.from_numpy(keep).to(whole)[:, None]).sum(0).to(torch.int64).cpu().numpy()
+    loss_sum = loss_units(_vector(each), loss_bound) * keep * (1.0 if there is None else _vector(there))
+    return np.append(total, np.int64(loss_sum.sum()))

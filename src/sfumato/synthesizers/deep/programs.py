@@ -21,8 +21,8 @@ from sfumato.synthesizers.deep.modules import (
     SINGLE,
     NetModule,
     device,
+    flat_gradient,
     module_of,
-    set_gradient,
     shapes,
 )
 from sfumato.synthesizers.deep.nets import Net, Weighted, initial
@@ -42,6 +42,7 @@ class Trained:
         self.where = next(network.parameters()).device
         self._map = FeatureMap(encoding, dtype=SINGLE, where=self.where)
         self._optimiser = optimiser(list(network.parameters()))
+        self._gradient = flat_gradient(network)
         self._facts = facts
 
     def features(self, codes: torch.Tensor) -> torch.Tensor:
@@ -51,7 +52,7 @@ class Trained:
         return None
 
     def update(self, gradient: torch.Tensor) -> None:
-        set_gradient(self.network, gradient)
+        self._gradient.copy_(gradient)
         self._optimiser.step()
 
     def finish_round(self, number: int, parameters: Singles) -> None:
