@@ -180,9 +180,9 @@ def test_clipping_layer_by_layer_is_noticed(monkeypatch):
 
 def test_norms_that_are_too_small_are_noticed(monkeypatch):
     monkeypatch.setattr(per_example, "within", no_guard)
-    right_squares = per_example._squares
+    right_squares = per_example._Memory.squares
     with monkeypatch.context() as patch:
-        patch.setattr(per_example, "_squares", lambda blocks: right_squares(blocks) / 4)
+        patch.setattr(per_example._Memory, "squares", lambda self, blocks: right_squares(self, blocks) / 4)
         assert exceeds(networks()["dense"])
     monkeypatch.setattr(per_example, "_pass_once", lambda layers, rows: False)
     right = per_example._Part._gram

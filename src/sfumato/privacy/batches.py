@@ -35,11 +35,11 @@ def poisson_batch(rows: int, rate: Fraction) -> Places:
     head, tail = limit >> _REST, limit & ((1 << _REST) - 1)
     drawn = np.frombuffer(random_bytes(rows), dtype=np.uint8)
     places = np.flatnonzero(drawn <= head)
-    tied = np.flatnonzero(drawn[places] == head)
-    if tied.size:
-        more = random_words(tied.size) >> np.uint64(64 - _REST)
-        places = np.delete(places, tied[more >= tail])
-    return places
+    leading = drawn[places]
+    kept = leading < head
+    tied = np.flatnonzero(leading == head)
+    kept[tied] = random_words(tied.size) >> np.uint64(64 - _REST) < tail
+    return places[kept]
 
 
 def picks(count: int, pool: int) -> Places:

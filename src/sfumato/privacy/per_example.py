@@ -105,11 +105,16 @@ def integer_gradients(
     clip: C. loss_bound: losses are cut there. there: 1 for rows that count and 0 for those that fill the
     block up, all 1 if None. exposed: parts of the network by name that are left out, which have zeros.
     """
-    if _layout(network).only_layers:
-        return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, there=there, exposed=exposed)
-    if exposed:
+    layout = _layout(network)
+    if exposed and not layout.only_layers:
         raise ValueError("parts of a network with other than dense layers cannot be left out")
-    return _by_rows(network, losses, clip=clip, loss_bound=loss_bound, there=there)
+    # Rows whose numbers are none are left out below.
+    with np.errstate(all="ignore"):
+        if layout.only_layers:
+            return _by_layers(
+                network, layout, losses, clip=clip, loss_bound=loss_bound, there=there, exposed=exposed
+            )
+        return _by_rows(network, losses, clip=clip, loss_bound=loss_bound, there=there)
 
 
 def only_layers(network: Any) -> bool:
@@ -127,6 +132,7 @@ def only_layers(network: Any) -> bool:
 
 def _by_layers(
     network: Any,
+    layout: _Layout,
     losses: Losses,
     *,
     clip: float,
@@ -136,7 +142,6 @@ def _by_layers(
 ) -> Counts:
     import torch
 
-    layout = _layout(network)
     kept = [parameter.requires_grad for parameter, _, _ in layout.owners]
     heard = [_Layer(module) for path, module in layout.layers if path.partition(".")[0] not in exposed]
     hooks = [layer.module.register_forward_hook(layer.listen) for layer in heard]
@@ -204,80 +209,112 @@ def _pass_once(layers: Iterable[_Layer], rows: int) -> bool:
 
 
 class _Dense:
-    """What of dense layers does not change from step to step."""
+    """What of dense layers does not change from step to step, and memory for a step: to have it anew from the
+    system takes longer than to use it.
+    """
 
-    def __init__(self, layout: _Layout, modules: Sequence[Any]) -> None:
-        self.modules = list(modules)
+    def __init__(self, layout: _Layout, modules: Sequence[Any], dtype: torch.dtype) -> None:
+        self.sides = [(m.out_features, m.in_features) for m in modules]
         self.biases = np.array([[4.0**_INPUT_BITS * (m.bias is not None)] for m in modules])
-        self.terms = sum(max(m.in_features, m.out_features) + 8 for m in modules)
-        self.places: dict[tuple[int, str], slice] = {}
-        """Where parameters stand in the flat gradient, by layer and name."""
-        self.missing: list[slice] = []
-        self.size = 1
-        trained = {id(module): i for i, module in enumerate(modules)}
+        self.terms = sum(max(sides) + 8 for sides in self.sides)
+        self.dtype = dtype
+        self.flat = np.zeros(sum(parameter.numel() for parameter, _, _ in layout.owners) + 1)
+        """Sums, 0 where layers are not trained."""
+        self.weights: list[Floats] = [np.zeros(0)] * len(modules)
+        self.offsets: list[Floats | None] = [None] * len(modules)
+        """Parts of it."""
+        trained, start = {id(module): i for i, module in enumerate(modules)}, 0
         for parameter, owner, name in layout.owners:
-            place = slice(self.size - 1, self.size - 1 + parameter.numel())
-            if id(owner) in trained:
-                self.places[trained[id(owner)], name] = place
-            else:
-                self.missing.append(place)
-            self.size += parameter.numel()
+            part = self.flat[start : start + parameter.numel()]
+            if (i := trained.get(id(owner))) is not None and name == "bias":
+                self.offsets[i] = part
+            elif i is not None:
+                self.weights[i] = part.reshape(self.sides[i])
+            start += parameter.numel()
+        self._most = 0
+        self._memory: dict[str, torch.Tensor] = {}
+        self._blocks: dict[int, _Memory] = {}
+
+    def memory(self, rows: int) -> _Memory:
+        """For a block of `rows` rows."""
+        if rows > self._most:
+            self._most = rows
+            self._memory.clear()
+            self._blocks.clear()
+        if rows not in self._blocks:
+            self._blocks[rows] = _Memory(self, rows)
+        return self._blocks[rows]
+
+    def part(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
+        """Shared by blocks of all sizes."""
+        import torch
+
+        if name not in self._memory:
+            self._memory[name] = torch.empty(self._most * columns, dtype=dtype)
+        return self._memory[name][: rows * columns].view(rows, columns)
+
+
+class _Memory:
+    """Inputs and derivatives of each layer, the same in double precision for one layer at a time, norms."""
+
+    def __init__(self, dense: _Dense, rows: int) -> None:
+        import torch
+
+        pairs = list(enumerate(dense.sides))
+        self.given = [dense.part(f"given {i}", rows, sides[1], dense.dtype) for i, sides in pairs]
+        self.back = [dense.part(f"back {i}", rows, sides[0], dense.dtype) for i, sides in pairs]
+        widest = [max(each) for each in zip(*dense.sides, strict=True)]
+        wide = [dense.part(f"wide {k}", rows, widest[k], torch.float64).view(-1) for k in (0, 1)]
+        self.left = [wide[0][: rows * sides[0]].view(rows, sides[0]) for sides in dense.sides]
+        self.right = [wide[1][: rows * sides[1]].view(rows, sides[1]) for sides in dense.sides]
+        self.norms = torch.empty((len(pairs), rows), dtype=dense.dtype)
+        self.norm = self.norms.unbind(0)
+        self.unit = np.full(rows, 2.0**_INPUT_BITS)
+
+    def squares(self, blocks: Sequence[torch.Tensor]) -> Floats:
+        """Squared norm of each row in the matrix of each layer: layers x rows."""
+        import torch
+
+        for block, norm in zip(blocks, self.norm, strict=True):
+            torch.linalg.vector_norm(block, dim=1, out=norm)
+        return np.square(self.norms.numpy(), dtype=np.float64)
 
 
 def _sums_at_once(
     layout: _Layout, layers: list[_Layer], deltas: Sequence[torch.Tensor], loss: Floats, clip: float
 ) -> Counts:
-    """What `_Part` does where every row passes every layer once: the usual case, with few operations and in
-    memory that is kept.
-    """
+    """What `_Part` does where every row passes every layer once: the usual case, with few operations."""
     import torch
 
-    dense = layout.dense([layer.module for layer in layers])
-    rows, unit, dtype = loss.size, 2.0**_INPUT_BITS, deltas[0].dtype
-    raw = [delta.detach().reshape(rows, -1) for delta in deltas]
-    given = [layout.scratch(f"a{i}", rows, m.in_features, dtype) for i, m in enumerate(dense.modules)]
-    back = [layout.scratch(f"d{i}", rows, m.out_features, dtype) for i, m in enumerate(dense.modules)]
-    for layer, inputs in zip(layers, given, strict=True):
-        torch.mul(layer.inputs[0].reshape(rows, -1), unit, out=inputs).round_()
+    rows, dtype = loss.size, deltas[0].dtype
+    dense = layout.dense([layer.module for layer in layers], dtype)
+    memory = dense.memory(rows)
+    raw = [delta.view(rows, -1) for delta in deltas]
+    for layer, given in zip(layers, memory.given, strict=True):
+        torch.mul(layer.inputs[0].reshape(rows, -1), 2.0**_INPUT_BITS, out=given).round_()
     slack = dense.terms * torch.finfo(dtype).eps
-    gram = _squares(given) + dense.biases
-    squared = (_squares(raw) * gram).sum(0)
-    weight = _weights(squared, slack, clip)
-    scale = torch.from_numpy(weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(dtype)[:, None]
-    for delta, whole in zip(raw, back, strict=True):
-        torch.mul(delta, scale, out=whole).round_()
+    gram = memory.squares(memory.given) + dense.biases
+    squared = (memory.squares(raw) * gram).sum(0)
+    scale = _weights(squared, slack, clip) * (2.0 ** (UNITS - _INPUT_BITS) / clip)
+    column = torch.from_numpy(scale).to(dtype)[:, None]
+    for delta, back in zip(raw, memory.back, strict=True):
+        torch.mul(delta, column, out=back).round_()
     # A row with a number that is none has a norm that is none.
-    squared = (_squares(back) * gram).sum(0)
+    squared = (memory.squares(memory.back) * gram).sum(0)
     keep = within(squared, squared, slack)
     if not keep.all():
         left_out = torch.from_numpy(~keep)[:, None]
-        for each in (*given, *back):
+        for each in (*memory.given, *memory.back):
             each.masked_fill_(left_out, 0.0)
-    flat = layout.scratch("sums", 1, dense.size, torch.float64)[0].numpy()
-    ones = np.full(rows, unit)
-    for i, module in enumerate(dense.modules):
-        left = layout.scratch("left", rows, module.out_features, torch.float64).copy_(back[i]).numpy()
-        right = layout.scratch("right", rows, module.in_features, torch.float64).copy_(given[i]).numpy()
-        shape = module.out_features, module.in_features
-        np.matmul(left.T, right, out=flat[dense.places[i, "weight"]].reshape(shape))
-        if module.bias is not None:
-            np.matmul(ones, left, out=flat[dense.places[i, "bias"]])
-    for place in dense.missing:
-        flat[place] = 0.0
-    flat[-1] = (loss * keep).sum()
+    for i, weight in enumerate(dense.weights):
+        left = memory.left[i].copy_(memory.back[i]).numpy()
+        right = memory.right[i].copy_(memory.given[i]).numpy()
+        np.matmul(left.T, right, out=weight)
+        if (offset := dense.offsets[i]) is not None:
+            np.matmul(memory.unit, left, out=offset)
+    dense.flat[-1] = (loss * keep).sum()
     # Whole numbers below 2**53.
-    return flat.astype(np.int64)
-
-
-def _squares(blocks: Sequence[torch.Tensor]) -> Floats:
-    """Squared norm of each row in each block: blocks x rows."""
-    import torch
-
-    norms = torch.empty((len(blocks), blocks[0].shape[0]), dtype=blocks[0].dtype)
-    for block, own in zip(blocks, norms.unbind(0), strict=True):
-        torch.linalg.vector_norm(block, dim=1, out=own)
-    with np.errstate(all="ignore"):
-        return np.square(norms.numpy(), dtype=np.float64)
+    return dense.flat.astype(np.int64)
 
 
 def _vector(values: torch.Tensor) -> Floats:
@@ -431,26 +468,14 @@ class _Layout:
             owner, _, name = path.rpartition(".")
             self.owners.append((parameter, modules[owner], name))
         self.only_layers = only_layers(network)
-        self._memory: dict[str, torch.Tensor] = {}
-        self._dense: dict[tuple[int, ...], _Dense] = {}
+        self._dense: dict[tuple[Any, ...], _Dense] = {}
 
-    def dense(self, modules: Sequence[Any]) -> _Dense:
+    def dense(self, modules: Sequence[Any], dtype: torch.dtype) -> _Dense:
         """Layers that are trained."""
-        key = tuple(map(id, modules))
+        key = (dtype, *map(id, modules))
         if key not in self._dense:
-            self._dense[key] = _Dense(self, modules)
+            self._dense[key] = _Dense(self, modules, dtype)
         return self._dense[key]
-
-    def scratch(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
-        """Memory for a step, kept for the next: to have it anew from the system takes longer than to use
-        it.
-        """
-        import torch
-
-        held, count = self._memory.get(name), rows * columns
-        if held is None or held.numel() < count or held.dtype != dtype:
-            held = self._memory[name] = torch.empty(count, dtype=dtype)
-        return held[:count].view(rows, columns)
 
 
 _LAYOUTS: WeakKeyDictionary[Any, _Layout] = WeakKeyDictionary()
