@@ -27,6 +27,7 @@ from sfumato.synthesizers.deep.modules import flat_gradient
 
 Steps = Iterator[None]
 ROWS, INPUTS, HIDDEN, CLASSES = 32_561, 108, 128, 64
+WARM = 3
 warnings.filterwarnings("ignore")
 
 
@@ -130,13 +131,14 @@ def opacus(x: torch.Tensor, y: torch.Tensor, batch: int, mode: str) -> Steps:
 
 
 def epochs(modes: dict[str, Callable[[], Steps]], piece: int) -> dict[str, float | str]:
-    """Processor seconds of an epoch of each mode, all side by side, the first step of each left out."""
+    """Processor seconds of an epoch of each mode, all side by side, the first `WARM` steps of each left out."""
     running: dict[str, Steps] = {}
     found: dict[str, float | str] = {}
     for name, begin in modes.items():
         try:
             running[name] = begin()
-            next(running[name])
+            for _ in range(WARM):
+                next(running[name])
             found[name] = 0.0
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"[:80]
@@ -165,7 +167,6 @@ def main() -> None:
         }
         for mode in task["opacus"]:
             modes[f"Opacus {mode}"] = lambda b=batch, m=mode: opacus(x, y, b, m)
-        epochs(modes, 2)  # warms up
         told += [{"batch": batch, "seconds": epochs(modes, task["piece"])} for _ in range(task["repeats"])]
     print(json.dumps(told))
 

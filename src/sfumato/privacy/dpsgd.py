@@ -165,9 +165,20 @@ class Trainer:
         self.units = rows if plan.group == 1 else plan.groups
         self._members: list[npt.NDArray[np.int64]] = []
         if plan.group > 1:
-            dealt = fixed_groups(rows, plan.groups)
-            order = np.argsort(dealt, kind="stable")
-            self._members = np.split(order, np.searchsorted(dealt[order], np.arange(1, plan.groups)))
+            self._deal(fixed_groups(rows, plan.groups))
+
+    def _deal(self, group: npt.NDArray[np.int64]) -> None:
+        order = np.argsort(group, kind="stable")
+        self._members = np.split(order, np.searchsorted(group[order], np.arange(1, self.plan.groups)))
+
+    def deal_alike(self) -> None:
+        """Let a row's group follow from what the row holds, so that tables can be compared. For tests."""
+        held = self._codes.numpy().astype(np.uint64)
+        mixed = np.zeros(held.shape[0], np.uint64)
+        for column in held.T:
+            mixed = (mixed + column + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        self._deal((mixed % np.uint64(self.plan.groups)).astype(np.int64))
 
     def _features(self, places: npt.NDArray[np.int64]) -> torch.Tensor:
         import torch

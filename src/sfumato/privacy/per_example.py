@@ -169,18 +169,17 @@ def _by_layers(
         for layer in layers
     ]
     slack = sum(part.rounding for part in parts)
-    squared = sum(_vector(part.norm_squared()) for part in parts)
+    squared = np.sum([_vector(part.norm_squared()) for part in parts], axis=0)
     weight = _weights(squared, slack, clip)
     if not (fine := np.isfinite(squared)).all():
         for part in parts:
             part.leave_out(~fine)
     for part in parts:
         part.quantise(weight, clip)
-    squared = sum(_vector(part.norm_squared()) for part in parts)
+    squared = np.sum([_vector(part.norm_squared()) for part in parts], axis=0)
     # Where every row passes once there is nothing to cancel.
-    spread = (
-        squared if all(part.once for part in parts) else sum(_vector(part.spread_squared()) for part in parts)
-    )
+    once = all(part.once for part in parts)
+    spread = squared if once else np.sum([_vector(part.spread_squared()) for part in parts], axis=0)
     keep = within(squared, spread, slack)
     if not keep.all():
         for part in parts:

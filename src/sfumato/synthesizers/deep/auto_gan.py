@@ -16,6 +16,7 @@ from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
@@ -86,6 +87,8 @@ class DpAutoGan:
     weight_clamp: float = 0.01
     group: int = 1
     """Rows in a micro-batch: fixed groups, for which the price is that of exchanging one group's gradient."""
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
     """Public seed of first weights and of what the generator is trained on; noise has no seed."""
 
@@ -112,6 +115,7 @@ class DpAutoGan:
             weight_clamp=self.weight_clamp,
             group=self.group,
             rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
         if self.critic_steps % self.critic_per_generator:
             raise ValueError("critic_steps must be a multiple of critic_per_generator")
@@ -123,6 +127,14 @@ class DpAutoGan:
             marginals=marginals,
             autoencoder=self.autoencoder_share,
             critic=1 - self.autoencoder_share,
+        )
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (
+            Training(
+                purpose="autoencoder", batch=self.autoencoder_batch, steps=self.autoencoder_steps, share=0.5
+            ),
+            Training(purpose="critic", batch=self.critic_batch, steps=self.critic_steps, share=0.5),
         )
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
@@ -143,14 +155,11 @@ class DpAutoGan:
             facts={"what": "autoencoder", "mode": self.encoder_mode, "rate": self.autoencoder_rate},
             seed=self.initial,
         )
+        one, two = self.trainings(known.total)
         first = learning.train(
             autoencoder,
-            "autoencoder",
-            share=0.5,
-            batch=self.autoencoder_batch,
-            steps=self.autoencoder_steps,
+            one,
             clip=self.autoencoder_clip,
-            group=self.group,
             exposed=("encoder",) if paper else (),
             unprotected=paper,
         )
@@ -175,13 +184,9 @@ class DpAutoGan:
         program = critic()
         second = learning.train(
             program,
-            "critic",
-            share=0.5,
-            batch=self.critic_batch,
-            steps=self.critic_steps,
+            two,
             clip=self.critic_clip,
             rounds=self.critic_steps // self.critic_per_generator,
-            group=self.group,
             unprotected=paper,
         )
         if paper:

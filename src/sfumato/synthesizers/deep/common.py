@@ -115,6 +115,17 @@ def start(
     return Start(total=total, encoding=Encoding(columns=tuple(columns)), counts=counts)
 
 
+@frozen(kw_only=True)
+class Training:
+    """Public numbers of one training of a method."""
+
+    purpose: str
+    batch: float
+    steps: int
+    share: float = 1.0
+    """Of the delta for trainings."""
+
+
 class Options(Protocol):
     """What `Learning` needs to know of a recipe."""
 
@@ -123,15 +134,51 @@ class Options(Protocol):
         """Number of rows, where it is public."""
         ...
 
+    @property
+    def noise_multiplier(self) -> float | None:
+        """Noise of each step over its clip, where it is given."""
+        ...
+
     def split(self, columns: int) -> dict[str, float]:
         """How the budget is divided, by purpose."""
         ...
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        """All trainings on so many rows."""
+        ...
+
+
+def epsilon_of_noise(recipe: Options, delta: float) -> float | None:
+    """An epsilon at `delta` that allows the noise multiplier of a recipe, whatever the schema leaves open,
+    for single rows that are added or removed; None where the number of rows is not public.
+    """
+    from sfumato.discovery.discover import SHARES
+    from sfumato.privacy.filter import Budget
+    from sfumato.privacy.subsampled import Schedule, mu_squared
+
+    if recipe.rows is None or recipe.noise_multiplier is None:
+        return None
+    budget = Budget(epsilon=1.0, delta=delta, training=True, thresholds=True)
+    group, split = getattr(recipe, "group", 1), recipe.split(1)
+    units = recipe.rows if group == 1 else max(1, round(recipe.rows / group))
+    spend = 0.0
+    for training in recipe.trainings(recipe.rows):
+        schedule = Schedule(
+            noise=recipe.noise_multiplier * (1 - 1e-12),
+            rate=min(1.0, training.batch / units),
+            steps=training.steps,
+            exchange=group > 1,
+        )
+        price = mu_squared(schedule, training.share * budget.training_delta)
+        spend = max(spend, price / split[training.purpose])
+    return budget.epsilon_of(spend * (1 + 1e-6) / (1 - sum(SHARES.values())))
 
 
 @frozen(kw_only=True)
 class Learning:
     """A method at work: what it may spend on what, and what it knows before it trains."""
 
+    recipe: Options
     curator: Curator
     codecs: tuple[Codec, ...]
     known: Start
@@ -153,17 +200,21 @@ class Learning:
             spend=spends.get("row count", 0.0),
             marginals=spends.get("one-way marginals", 0.0),
         )
-        return cls(curator=curator, codecs=codecs, known=known, spends=spends)
+        return cls(recipe=recipe, curator=curator, codecs=codecs, known=known, spends=spends)
 
-    def train(self, program: Program, purpose: str, *, share: float = 1.0, **facts: Any) -> Released:
-        """`Curator.train` for what `purpose` may spend, with its further arguments."""
+    def train(self, program: Program, training: Training, **facts: Any) -> Released:
+        """`Curator.train` for what a training may spend, with its further arguments."""
         return self.curator.train(
             program,
             encoders=self.codecs,
             total=self.known.total,
-            spend=self.spends[purpose],
-            share=share,
-            purpose=purpose,
+            batch=training.batch,
+            steps=training.steps,
+            spend=self.spends[training.purpose],
+            share=training.share,
+            purpose=training.purpose,
+            group=getattr(self.recipe, "group", 1),
+            noise=self.recipe.noise_multiplier,
             **facts,
         )
 

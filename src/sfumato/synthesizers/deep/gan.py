@@ -21,6 +21,7 @@ from sfumato.privacy import gdp
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     ROWS_SHARE,
+    Training,
     adam,
     check_choice,
     check_positive,
@@ -78,6 +79,8 @@ class DpGan:
     hidden: int = 256
     decode: Literal["sample", "argmax"] = "sample"
     group: int = 1
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -94,6 +97,7 @@ class DpGan:
             hidden=self.hidden,
             group=self.group,
             rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
         if not 0 <= self.label_smoothing < 0.5 or self.aux_lambda < 0 or self.ecdf_epsilon < 0:
             raise ValueError("label_smoothing lies in [0, 0.5), aux_lambda and ecdf_epsilon are at least 0")
@@ -117,6 +121,10 @@ class DpGan:
             "discriminator": 1 - MARGINALS_SHARE,
         }
 
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        steps = max(1, round(rows / self.batch / (self.group if self.group > 1 else 1)))
+        return (Training(purpose="discriminator", batch=self.batch, steps=steps * self.epochs),)
+
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
         from sfumato.synthesizers.deep.modules import HeadModule
@@ -139,7 +147,7 @@ class DpGan:
         first = encoding.starts[place] if shares.size else 0
         block = (first, first + shares.size)
         width, count = encoding.width, shares.size
-        steps = max(1, round(total / self.batch / (self.group if self.group > 1 else 1)))
+        (training,) = self.trainings(total)
         begin = initial(
             chain(self.noise_dim + count, self.hidden, width), np.random.default_rng([self.initial, 5])
         )
@@ -157,7 +165,7 @@ class DpGan:
                 smoothing=self.label_smoothing,
                 pool=power_of_two(self.batch),
                 seed=self.initial,
-                generator_steps=self.generator_steps * steps,
+                generator_steps=self.generator_steps * (training.steps // self.epochs),
                 facts={"what": "discriminator", "rate": self.rate, "aux_lambda": self.aux_lambda},
             )
 
@@ -166,14 +174,15 @@ class DpGan:
             program,
             encoders=codecs,
             total=total,
-            batch=self.batch,
-            steps=steps * self.epochs,
+            batch=training.batch,
+            steps=training.steps,
             clip=self.clip,
             spend=budget - marginals,
-            share=1.0,
-            purpose="discriminator",
+            share=training.share,
+            purpose=training.purpose,
             rounds=self.epochs,
             group=self.group,
+            noise=self.noise_multiplier,
         )
         return NetworkGenerator(
             total=total,

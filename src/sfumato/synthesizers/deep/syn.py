@@ -20,6 +20,7 @@ from sfumato.errors import UsageError
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
@@ -64,6 +65,8 @@ class DpSyn:
     rate: float = 0.003
     iterations: int = 10
     """Of expectation-maximisation."""
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -78,6 +81,7 @@ class DpSyn:
             rate=self.rate,
             iterations=self.iterations,
             rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
 
     def check_columns(self, names: Sequence[str]) -> None:
@@ -88,6 +92,9 @@ class DpSyn:
     def split(self, columns: int) -> dict[str, float]:
         own = self.autoencoder_share
         return division(rows=self.rows, autoencoder=own, mixtures=1 - own)
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (Training(purpose="autoencoder", batch=self.batch, steps=self.steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> MixtureGenerator:
         need_torch(self.name)
@@ -108,7 +115,8 @@ class DpSyn:
             facts={"what": "autoencoder", "rate": self.rate},
             seed=self.initial,
         )
-        released = learning.train(program, "autoencoder", batch=self.batch, steps=self.steps, clip=self.clip)
+        (training,) = self.trainings(known.total)
+        released = learning.train(program, training, clip=self.clip)
         encoder, decoder = program.both(released.snapshots[-1])
         mixture = Mixture.begin(int(codecs[place].allowed.sum()), self.components, self.code, self.initial)
         groups = np.full(codecs[place].size, -1)

@@ -13,6 +13,7 @@ from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
@@ -52,6 +53,8 @@ class DpVae:
     clip: float = 0.2
     rate: float = 0.003
     group: int = 1
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -67,11 +70,15 @@ class DpVae:
             rate=self.rate,
             group=self.group,
             rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
 
     def split(self, columns: int) -> dict[str, float]:
         marginals = self.marginals_share if self.numeric == "ranks" or self.rectify_marginals else 0.0
         return division(rows=self.rows, marginals=marginals, autoencoder=1.0)
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (Training(purpose="autoencoder", batch=self.batch, steps=self.steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
@@ -89,9 +96,8 @@ class DpVae:
             seed=self.initial,
             facts={"what": "variational autoencoder", "rate": self.rate},
         )
-        released = learning.train(
-            program, "autoencoder", batch=self.batch, steps=self.steps, clip=self.clip, group=self.group
-        )
+        (training,) = self.trainings(known.total)
+        released = learning.train(program, training, clip=self.clip)
         return NetworkGenerator(
             total=known.total,
             encoding=known.encoding,

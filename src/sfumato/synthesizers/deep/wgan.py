@@ -14,6 +14,7 @@ from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
@@ -52,6 +53,8 @@ class DpWgan:
     generator_rate: float = 0.0005
     weight_clamp: float = 0.03
     group: int = 1
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -68,12 +71,16 @@ class DpWgan:
             weight_clamp=self.weight_clamp,
             group=self.group,
             rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
         if self.steps % self.critic_per_generator:
             raise ValueError("steps must be a multiple of critic_per_generator")
 
     def split(self, columns: int) -> dict[str, float]:
         return division(rows=self.rows, critic=1.0)
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (Training(purpose="critic", batch=self.batch, steps=self.steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
@@ -102,14 +109,9 @@ class DpWgan:
             )
 
         program = critic()
+        (training,) = self.trainings(known.total)
         released = learning.train(
-            program,
-            "critic",
-            batch=self.batch,
-            steps=self.steps,
-            clip=self.clip,
-            rounds=self.steps // self.critic_per_generator,
-            group=self.group,
+            program, training, clip=self.clip, rounds=self.steps // self.critic_per_generator
         )
         return NetworkGenerator(
             total=known.total,
