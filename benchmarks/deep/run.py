@@ -81,7 +81,7 @@ def environment(folder: Path) -> Path:
 
 def speed(asked: argparse.Namespace) -> None:
     python = environment(asked.environments)
-    task = {"batches": asked.batches, "repeats": asked.repeats, "opacus": MODES}
+    task = {"batches": asked.batches, "repeats": asked.repeats, "piece": asked.piece, "opacus": asked.modes}
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     variables["PYTHONPATH"] = os.pathsep.join(map(str, (HERE.parents[1] / "src", HERE.parents[1])))
     done = subprocess.run(
@@ -89,14 +89,20 @@ def speed(asked: argparse.Namespace) -> None:
         env=variables, check=True, capture_output=True, text=True,
     )  # fmt: skip
     found = json.loads(done.stdout.splitlines()[-1])
-    lines = Lines(mode=24, batch=6, seconds=8, times_plain=12)
-    for batch in map(str, asked.batches):
-        for name, times in found.items():
-            seconds = times.get(batch)
-            if isinstance(seconds, float):
-                lines.add(name, batch, f"{seconds:.3f}", f"{seconds / found['plain SGD'][batch]:.2f}")
-            else:
-                lines.add(name, batch, "failed", str(seconds))
+    lines = Lines(mode=24, batch=6, seconds=8, times_plain=12, least=6, most=6)
+    for batch in asked.batches:
+        epochs = [each["seconds"] for each in found if each["batch"] == batch]
+        for name in epochs[0]:
+            times = [each[name] for each in epochs]
+            if not all(isinstance(seconds, float) for seconds in times):
+                lines.add(name, str(batch), "failed", str(times[0]))
+                continue
+            # Of epochs side by side, then over the repeats.
+            ratios = sorted(each[name] / each["plain SGD"] for each in epochs)
+            lines.add(
+                name, str(batch), f"{np.median(times):.3f}", f"{np.median(ratios):.2f}", f"{ratios[0]:.2f}",
+                f"{ratios[-1]:.2f}",
+            )  # fmt: skip
 
 
 def adult(asked: argparse.Namespace) -> None:
@@ -277,6 +283,8 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=20, help="columns that are predicted, at most")
     parser.add_argument("--batches", type=int, nargs="+", default=[256, 1024])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--piece", type=int, default=4, help="steps of a mode at a time")
+    parser.add_argument("--modes", nargs="*", default=list(MODES), help="of Opacus")
     parser.add_argument("--environments", type=Path, default=DEFAULT, help="folder of environments")
     asked = parser.parse_args()
     asked.epsilon = asked.epsilon or {"gan": [1.0, 5.0, 25.0], "wide": [0.81]}.get(

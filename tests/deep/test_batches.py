@@ -49,11 +49,11 @@ def test_batches_of_one_size_are_noticed(broken):
 
 
 def test_coins_are_exact(monkeypatch):
-    """A coin is a 48-bit number below a: the first 16 bits are drawn, the others where they matter."""
-    rate = Fraction((5 << 32) + 9, 1 << 48)
-    heads = np.array([4, 5, 6, 5, 0], dtype=np.uint16)
+    """A coin is a 48-bit number below a: the first 8 bits are drawn, the others where they matter."""
+    rate = Fraction((5 << 40) + 9, 1 << 48)
+    heads = np.array([4, 5, 6, 5, 0], dtype=np.uint8)
     monkeypatch.setattr(batches, "random_bytes", lambda count: heads.tobytes()[:count])
-    monkeypatch.setattr(batches, "random_words", lambda n: np.array([8 << 32, 9 << 32], dtype=np.uint64)[:n])
+    monkeypatch.setattr(batches, "random_words", lambda n: np.array([8 << 24, 9 << 24], dtype=np.uint64)[:n])
     assert poisson_batch(5, rate).tolist() == [0, 1, 4]
 
 

@@ -8,12 +8,18 @@ import polars as pl
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
-from tests.deep.programs import OPTIONS, SCHEMA, table
+from tests.deep.programs import OPTIONS, SCHEMA, SHAPES, table
 
 import sfumato as sf
 from sfumato.errors import GuaranteeError, JobError, UsageError
 from sfumato.models.file import load
 from sfumato.models.verify import verify
+from sfumato.privacy import per_example, trainings
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.dpsgd import Trainer
+from sfumato.privacy.mechanisms.training import DpSgd
+from sfumato.synthesizers.deep.programs import VariationalAutoencoder
+from sfumato.synthesizers.recipe import synthesizers
 from sfumato.testing import record_replay, worst_neighbours
 
 RUNS = [(method, options) for method, runs in OPTIONS.items() for options in runs]
@@ -26,12 +32,33 @@ def fit(method, options, **facts):
     return sf.fit(table(), method=method, options=options, **given)
 
 
+def test_every_option_that_matters_is_replayed():
+    for method, runs in OPTIONS.items():
+        asked = {name for options in runs for name in options}
+        known = {each.name for each in attrs.fields(synthesizers[method])}
+        assert asked <= known and known - asked <= SHAPES, f"{method}: {known - asked - SHAPES}"
+
+
 @pytest.mark.parametrize("method, options", RUNS, ids=NAMES)
-def test_a_neighbour_is_asked_the_same_and_answers_alike(method, options):
-    """Sums of gradients are apart by the clip at most, and all numbers follow from the released ones."""
+def test_every_method_with_all_options(method, options, tmp_path):
+    """A neighbour is asked the same and answers alike: sums of gradients are apart by the clip at most, and
+    all numbers follow from the released ones. The model is verified without rows, and draws as many as asked.
+    """
     rows = table()
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    record_replay(rows, rows[:-1], method=method, options=options, schema=SCHEMA, delta=1e-5)
+    played = record_replay(rows, rows[:-1], method=method, options=options, schema=SCHEMA, delta=1e-5)
+    assert any(step.mechanism.name == "dp_sgd" for step in played.steps)
+    path = tmp_path / "model"
+    played.recording.model.save(path)
+    again = load(path)
+    assert verify(again).epsilon <= 1.0
+    drawn = again.sample(77, seed=3)
+    assert drawn.equals(again.sample(77, seed=3)) and drawn.height == 77
+    assert not drawn.equals(again.sample(77, seed=4))
+    assert drawn["a"].is_in([f"v{i}" for i in range(4)]).all() and drawn["c"].is_between(0, 60).all()
+    assert drawn["c"].null_count() == drawn["b"].null_count() == 0
+    numbers = drawn["e"].drop_nulls()
+    assert numbers.is_between(0, 20).all() and (numbers.round(1) - numbers).abs().max() in (None, 0.0)
 
 
 @pytest.mark.parametrize("method, options", FIRST, ids=list(OPTIONS))
@@ -58,22 +85,6 @@ def check_pairs(method, options, pairs):
             delta=1e-5,
             **chosen,
         )
-
-
-@pytest.mark.parametrize("method, options", RUNS, ids=NAMES)
-def test_a_model_is_verified_without_rows_and_draws_as_many_as_asked(method, options, tmp_path):
-    model = fit(method, options)
-    path = tmp_path / "model"
-    model.save(path)
-    again = load(path)
-    assert verify(again).epsilon <= 1.0
-    drawn = again.sample(77, seed=3)
-    assert drawn.equals(again.sample(77, seed=3)) and drawn.height == 77
-    assert not drawn.equals(again.sample(77, seed=4))
-    assert drawn["a"].is_in([f"v{i}" for i in range(4)]).all() and drawn["c"].is_between(0, 60).all()
-    assert drawn["c"].null_count() == drawn["b"].null_count() == 0
-    numbers = drawn["e"].drop_nulls()
-    assert numbers.is_between(0, 20).all() and (numbers.round(1) - numbers).abs().max() in (None, 0.0)
 
 
 def test_tampered_generators_and_critics_are_noticed():
@@ -103,6 +114,59 @@ def test_the_encoder_of_the_paper_has_no_guarantee():
     assert model.statement.epsilon == np.inf and "encoder" in str(model.statement)
     with pytest.raises(GuaranteeError):
         verify(model)
+
+
+# ---- bugs that a replay must find -------------------------------------------------------------------------
+
+
+def test_an_encoder_without_noise_that_is_charged_as_if_it_had_some_is_noticed(monkeypatch):
+    own = {"autoencoder_steps": 2, "critic_steps": 2, "critic_per_generator": 2, "rows": 60}
+    facts = {"method": "dp-auto-gan", "schema": SCHEMA, "delta": 1e-5}
+    rows = table()
+    record_replay(rows, rows[:-1], options=own | {"encoder_mode": "paper"}, **facts)
+    right = DpSgd.cost
+
+    def cost(self, unit):
+        return right(attrs.evolve(self, unprotected=False, plan=attrs.evolve(self.plan, exposed=())), unit)
+
+    monkeypatch.setattr(DpSgd, "cost", cost)
+    monkeypatch.setattr(Curator, "reveal", lambda self, reason: None)
+    with pytest.raises(AssertionError, match="without noise"):
+        record_replay(rows, rows[:-1], options=own | {"encoder_mode": "paper"}, **facts)
+
+
+def without_clip(monkeypatch):
+    monkeypatch.setattr(per_example, "_weights", lambda squared, slack, clip: np.full_like(squared, 1e3))
+    monkeypatch.setattr(per_example, "within", lambda squared, spread, slack: np.ones_like(squared, bool))
+
+
+def rows_of_a_batch_in_common(monkeypatch):
+    right = VariationalAutoencoder.losses
+
+    def losses(self, network, rows, companions):
+        return right(self, network, rows - rows.mean(0, keepdim=True), companions)
+
+    monkeypatch.setattr(VariationalAutoencoder, "losses", losses)
+    monkeypatch.setattr(trainings, "check_places", lambda *given: False)
+
+
+def groups_of_each_batch(monkeypatch):
+    def deal(self):
+        count = len(self._codes)
+        self._members = np.array_split(np.arange(count), range(2, count, 2))[: self.plan.groups]
+
+    monkeypatch.setattr(Trainer, "deal_alike", deal)
+
+
+@pytest.mark.parametrize("bug", [without_clip, rows_of_a_batch_in_common, groups_of_each_batch])
+def test_bugs_are_noticed(bug, monkeypatch):
+    bug(monkeypatch)
+    rows, options = (
+        table(),
+        {"steps": 2, "hidden": 8, "rows": 60, "group": 2 if bug is groups_of_each_batch else 1},
+    )
+    with pytest.raises(AssertionError, match="moves by"):
+        record_replay(rows, rows[1:], method="dp-vae", options=options, schema=SCHEMA, delta=1e-5)
 
 
 def test_the_encoder_of_the_paper_moves_the_sums_of_others(monkeypatch):

@@ -142,12 +142,12 @@ def exceeds(network: nn.Module, size: float = 50.0) -> bool:
     return False
 
 
-def no_guard(squared: Any, spread: Any, slack: float) -> torch.Tensor:
-    return torch.ones_like(squared, dtype=torch.bool)
+def no_guard(squared: np.ndarray, spread: np.ndarray, slack: float) -> np.ndarray:
+    return np.ones_like(squared, dtype=bool)
 
 
 def test_a_missing_clip_is_noticed(monkeypatch):
-    monkeypatch.setattr(per_example, "_weights", lambda squared, slack, clip: torch.ones_like(squared))
+    monkeypatch.setattr(per_example, "_weights", lambda squared, slack, clip: np.ones_like(squared))
     assert not exceeds(networks()["dense"])  # the guard leaves such rows out
     monkeypatch.setattr(per_example, "within", no_guard)
     assert exceeds(networks()["dense"])
@@ -170,7 +170,7 @@ def test_clipping_layer_by_layer_is_noticed(monkeypatch):
     assert not exceeds(networks()["dense"])
 
     def own(self: Any, weight: Any, clip: float) -> None:
-        alone = per_example._weights(self.norm_squared(), 0.0, clip)
+        alone = per_example._weights(per_example._vector(self.norm_squared()), 0.0, clip)
         right(self, alone, clip)
 
     right = per_example._Part.quantise
@@ -180,9 +180,9 @@ def test_clipping_layer_by_layer_is_noticed(monkeypatch):
 
 def test_norms_that_are_too_small_are_noticed(monkeypatch):
     monkeypatch.setattr(per_example, "within", no_guard)
-    right_norms = per_example._norms
+    right_squares = per_example._Memory.squares
     with monkeypatch.context() as patch:
-        patch.setattr(per_example, "_norms", lambda each, widths: right_norms(each, widths) / 2)
+        patch.setattr(per_example._Memory, "squares", lambda self, blocks: right_squares(self, blocks) / 4)
         assert exceeds(networks()["dense"])
     monkeypatch.setattr(per_example, "_pass_once", lambda layers, rows: False)
     right = per_example._Part._gram

@@ -160,6 +160,35 @@ def test_a_training_tells_the_noise_of_its_steps(tmp_path: Path) -> None:
     assert sf.PrivacyPreservingSynthesizer.load(tmp_path / "m").assert_dp().epsilon <= 1
 
 
+def test_a_training_takes_the_noise_that_is_given() -> None:
+    """As it is; epsilon is what follows, and never more than a limit that is stated."""
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
+    facts = {"steps": 30, "batch": 20.0, "hidden": 8}
+    epsilons = []
+    for noise in (1.1, 3.7):
+        mechanism = sf.DPSGD(noise_multiplier=noise)
+        recipe = sf.build_generator("dp-vae", rows=len(_table()), **facts)
+        made = sf.PrivacyPreservingSynthesizer(recipe, privacy_mechanism=mechanism, schema=SCHEMA)
+        made.fit(_table())
+        assert mechanism.used_noise_multiplier == noise == made.get_report()["noise_multiplier"]
+        epsilons.append(made.accountant.total_epsilon)
+        # The budget has room for discovery, and the model states what was spent.
+        assert 0.7 * made.model.request["epsilon"] < epsilons[-1] <= made.model.request["epsilon"]
+    assert epsilons[0] > 2 * epsilons[1]
+    unknown = sf.build_generator("dp-vae", **facts)
+    with pytest.raises(UsageError, match="number of rows"):
+        sf.PrivacyPreservingSynthesizer(unknown, privacy_mechanism=sf.DPSGD(noise_multiplier=1.1))
+    for noise, epsilon in ((5.0, 4.0), (1.1, 0.5)):
+        mechanism = sf.DPSGD(noise_multiplier=noise, epsilon=epsilon)
+        made = sf.PrivacyPreservingSynthesizer(unknown, privacy_mechanism=mechanism, schema=SCHEMA)
+        if epsilon > 1:
+            assert made.fit(_table()).accountant.total_epsilon <= epsilon
+            assert mechanism.used_noise_multiplier == noise
+        else:
+            with pytest.raises(sf.errors.Overdraft, match="noise multiplier"):
+                made.fit(_table())
+
+
 def test_a_guarantee_is_never_assumed_nor_dropped() -> None:
     with pytest.raises(UsageError, match="has a guarantee"):
         sf.PrivacyPreservingSynthesizer(generator_key="dp-copula")

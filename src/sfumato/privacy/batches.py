@@ -1,8 +1,8 @@
 """Poisson batches by the secure generator: every row enters every batch by a coin of its own.
 
-The rate is a rational a/2**48, and a coin is a uniform 48-bit number below a. Of that number 16 bits are
-drawn, and the other 32 only where the first ones equal those of a, so that coins are exact and cost two
-bytes.
+The rate is a rational a/2**48, and a coin is a uniform 48-bit number below a. Of that number 8 bits are
+drawn, and the other 40 only where the first ones equal those of a, so that coins are exact and cost little
+more than a byte.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sfumato.privacy.secure_random import random_bytes, random_words
 
 RATE_BITS = 48
+_REST = RATE_BITS - 8
 Places = npt.NDArray[np.int64]
 
 
@@ -31,14 +32,14 @@ def poisson_batch(rows: int, rate: Fraction) -> Places:
     limit = int(rate * 2**RATE_BITS)
     if limit == 2**RATE_BITS:
         return np.arange(rows)
-    head, tail = limit >> 32, limit & 0xFFFFFFFF
-    drawn = np.frombuffer(random_bytes(2 * rows), dtype=np.uint16)
+    head, tail = limit >> _REST, limit & ((1 << _REST) - 1)
+    drawn = np.frombuffer(random_bytes(rows), dtype=np.uint8)
     places = np.flatnonzero(drawn <= head)
-    tied = np.flatnonzero(drawn[places] == head)
-    if tied.size:
-        more = random_words(tied.size) >> np.uint64(32)
-        places = np.delete(places, tied[more >= tail])
-    return places
+    leading = drawn[places]
+    kept = leading < head
+    tied = np.flatnonzero(leading == head)
+    kept[tied] = random_words(tied.size) >> np.uint64(64 - _REST) < tail
+    return places[kept]
 
 
 def picks(count: int, pool: int) -> Places:

@@ -454,6 +454,7 @@ class Curator:
         group: int = 1,
         exposed: Sequence[str] = (),
         unprotected: bool = False,
+        noise: float | None = None,
     ) -> Released:
         """Train the network of `program` on the rows by DP-SGD, for at most `spend`.
 
@@ -461,14 +462,14 @@ class Curator:
         share: part of the delta for trainings that this one takes. rounds: how often parameters are
         released; steps are a multiple of it. exposed: parts of the network that are trained without noise,
         for an infinite price. unprotected: charge infinity, since another step of the method has no
-        guarantee.
+        guarantee. noise: noise over clip, in place of the least that `spend` allows.
         """
         from sfumato.privacy.trainings import plan_training
 
         mechanism = plan_training(
             self, program, encoders=encoders, total=total, batch=batch, steps=steps, clip=clip, spend=spend,
             share=share, rounds=rounds, group=group, exposed=exposed, unprotected=unprotected,
-            report=lambda text: self._progress(f"{purpose}: {text}"),
+            noise=noise, report=lambda text: self._progress(f"{purpose}: {text}"),
         )  # fmt: skip
         return mechanism.released(self.release(mechanism, purpose=purpose))
 

@@ -17,9 +17,10 @@ companion by a coin of its own, so that no row's term depends on who else is in 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -119,14 +120,21 @@ class RowLosses:
     group: int
 
     def __call__(self, network: Any) -> torch.Tensor:
-        rows, there, *companions = self.rows
-        each = self.program.losses(network, rows, companions[0] if companions else None)
-        return (each * there).sum(1) / self.group
+        return self._of(network, *self.rows)
 
     def of_row(self, network: Any, *row: torch.Tensor) -> torch.Tensor:
-        rows, there, *companions = (part[None] for part in row)
-        each = self.program.losses(network, rows, companions[0] if companions else None)
-        return ((each * there).sum(1) / self.group)[0]
+        return self._of(network, *(part[None] for part in row))[0]
+
+    def _of(
+        self, network: Any, rows: torch.Tensor, there: torch.Tensor, companions: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        each = self.program.losses(network, rows, companions)
+        return each.flatten() if self.group == 1 else (each * there).sum(1) / self.group
+
+    @property
+    def there(self) -> torch.Tensor | None:
+        """1 for units that count, where a unit is a row."""
+        return self.rows[1][:, 0] if self.group == 1 else None
 
 
 class Trainer:
@@ -157,16 +165,27 @@ class Trainer:
         self.units = rows if plan.group == 1 else plan.groups
         self._members: list[npt.NDArray[np.int64]] = []
         if plan.group > 1:
-            dealt = fixed_groups(rows, plan.groups)
-            order = np.argsort(dealt, kind="stable")
-            self._members = np.split(order, np.searchsorted(dealt[order], np.arange(1, plan.groups)))
+            self._deal(fixed_groups(rows, plan.groups))
+
+    def _deal(self, group: npt.NDArray[np.int64]) -> None:
+        order = np.argsort(group, kind="stable")
+        self._members = np.split(order, np.searchsorted(group[order], np.arange(1, self.plan.groups)))
+
+    def deal_alike(self) -> None:
+        """Let a row's group follow from what the row holds, so that tables can be compared. For tests."""
+        held = self._codes.numpy().astype(np.uint64)
+        mixed = np.zeros(held.shape[0], np.uint64)
+        for column in held.T:
+            mixed = (mixed + column + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        self._deal((mixed % np.uint64(self.plan.groups)).astype(np.int64))
 
     def _features(self, places: npt.NDArray[np.int64]) -> torch.Tensor:
         import torch
 
         index = torch.from_numpy(places)
         if self._kept is not None:
-            return self._kept[index]
+            return self._kept.index_select(0, index.to(self.device))
         return self.program.features(self._codes[index].to(self.device, torch.int64))
 
     # One step ------------------------------------------------------------------------------------------
@@ -180,12 +199,12 @@ class Trainer:
 
         chosen: for each row of each unit of the batch, which companion of the pool it picked.
         """
-        size = sum(parameter.numel() for parameter in self.public.network.parameters())
-        total = np.zeros(size + 1, np.int64)
+        total = np.zeros(0, np.int64)
         for start in range(0, batch.size, BLOCK):
             stop = min(start + BLOCK, batch.size)
-            total += self._block(batch[start:stop], pool, None if chosen is None else chosen[start:stop])
-        return total
+            part = self._block(batch[start:stop], pool, None if chosen is None else chosen[start:stop])
+            total = total + part if total.size else part
+        return total if total.size else np.zeros(self.size + 1, np.int64)
 
     def shift_parameters(self, base: Program, size: float) -> None:
         """Set this trainer's own parameters to those of `base` and a fixed pattern. For tests."""
@@ -207,6 +226,7 @@ class Trainer:
             losses,
             clip=plan.clip,
             loss_bound=self.program.loss_bound,
+            there=losses.there,
             exposed=plan.exposed,
         )
 
@@ -219,10 +239,10 @@ class Trainer:
         plan, times = self.plan, self.plan.times
         count = -(-batch.size // MULTIPLE) * MULTIPLE
         if plan.group == 1:
-            places, there = np.zeros((count, 1), np.int64), np.zeros((count, 1))
+            places, there = np.zeros((count, 1), np.int64), np.zeros((count, 1), np.float32)
             places[: batch.size, 0], there[: batch.size] = batch, 1.0
         else:
-            places, there = np.zeros((count, times), np.int64), np.zeros((count, times))
+            places, there = np.zeros((count, times), np.int64), np.zeros((count, times), np.float32)
             for i, unit in enumerate(batch.tolist()):
                 members = self._members[unit][:times]
                 places[i, : members.size], there[i, : members.size] = members, 1.0
@@ -246,9 +266,8 @@ class Trainer:
         flat = [torch.zeros_like(p) for p in parameters]
         if batch.size:
             losses = self._losses(batch, pool, chosen)
-            found = torch.autograd.grad(
-                losses(network).sum() / plan.normaliser, parameters, allow_unused=True
-            )
+            each = losses(network) if losses.there is None else losses(network) * losses.there
+            found = torch.autograd.grad(each.sum() / plan.normaliser, parameters, allow_unused=True)
             for i, (name, gradient) in enumerate(zip(names, found, strict=True)):
                 if name.partition(".")[0] in plan.exposed and gradient is not None:
                     flat[i] = gradient
@@ -256,40 +275,42 @@ class Trainer:
 
     # The whole training --------------------------------------------------------------------------------
 
+    def step(self, number: int, noise: RoundedGaussian) -> int:
+        """One step of the program with a noisy gradient; the noisy sum of losses, in units."""
+        import torch
+
+        plan, program = self.plan, self.public
+        pool, batch = program.companions(number), self.draw()
+        chosen = (
+            None if pool is None else picks(batch.size * plan.times, pool.shape[0]).reshape(-1, plan.times)
+        )
+        noisy = noise.draw(self.size + 1)
+        noisy += self.sum(batch, pool, chosen)
+        scale = plan.clip / 2.0**UNITS / plan.normaliser
+        gradient = torch.from_numpy(noisy[:-1] * scale).to(self.device)
+        if plan.exposed:
+            gradient += self.exposed_gradient(batch, pool, chosen)
+        program.update(gradient)
+        return int(noisy[-1])
+
     def run(self, noise: RoundedGaussian, *, report: Callable[[int, Counts], None]) -> Released:
         """All steps. `report` is told the number of steps made and the noisy sums of losses of the last
         ones.
         """
-        import torch
-
         plan, program = self.plan, self.public
-        per_round = plan.steps // plan.rounds
-        snapshots, sums, pending = [], [], []
-        scale = plan.clip / 2.0**UNITS / plan.normaliser
-        every = max(1, plan.steps // 50)
+        per_round, every = plan.steps // plan.rounds, max(1, plan.steps // 50)
+        snapshots, sums, losses = [], [], []
         for step in range(plan.steps):
-            pool = program.companions(step)
-            batch = self.draw()
-            chosen = (
-                None
-                if pool is None
-                else picks(batch.size * plan.times, pool.shape[0]).reshape(-1, plan.times)
-            )
-            noisy = self.sum(batch, pool, chosen) + noise.draw(self.size + 1)
-            gradient = torch.from_numpy(noisy[:-1] * scale).to(self.device)
-            if plan.exposed:
-                gradient += self.exposed_gradient(batch, pool, chosen)
-            program.update(gradient)
-            pending.append(noisy[-1])
+            losses.append(self.step(step, noise))
             if (step + 1) % every == 0:
-                report(step + 1, np.array(pending[-every:]))
+                report(step + 1, np.array(losses[-every:]))
             if (step + 1) % per_round == 0:
                 snapshots.append(parameters_of(program.network))
                 program.finish_round(len(snapshots) - 1, snapshots[-1])
-                sums.append(int(sum(pending[-per_round:])))
+                sums.append(sum(losses[-per_round:]))
         return Released(np.stack(snapshots), np.array(sums, np.int64))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of parameters."""
         return sum(parameter.numel() for parameter in self.public.network.parameters())
@@ -358,16 +379,17 @@ def _same_at_all_places(
         from attrs import evolve
 
         plan = evolve(plan, group=1, groups=0)
-    trainer = Trainer(codes(3 * MULTIPLE + 5), program, plan, padded=padded)
+    count = max(12 * MULTIPLE, min(BLOCK, math.ceil(2 * plan.normaliser))) + 5
+    trainer = Trainer(codes(count), program, plan, padded=padded)
     pool = program.companions(0)
-    count = trainer.units
     chosen = None if pool is None else (np.arange(count) % pool.shape[0]).reshape(-1, 1)
 
     def total(places: npt.NDArray[np.int64]) -> Counts:
         return trainer.sum(places, pool, None if chosen is None else chosen[places])
 
     whole, order = total(np.arange(count)), np.arange(count)[::-1]
-    cuts = ((1,), (MULTIPLE + 1, 2 * MULTIPLE), (17, 90), tuple(range(2, count, 7)))
+    some, half = 12 * MULTIPLE, count // 2
+    cuts = ((1,), (MULTIPLE + 1, 2 * MULTIPLE), (17, 90, half), tuple(range(2, some, 23)), (half, count - 50))
     return all(np.array_equal(sum(map(total, np.split(order, at))), whole) for at in cuts)
 
 

@@ -52,7 +52,7 @@ _AIM = 1 - 2.0**-12
 _SPREAD = 6
 """Norms of the parts of a gradient add up to at most 2**6 times the clip."""
 BLOCK = 4096
-MULTIPLE = 64
+MULTIPLE = 16
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -83,20 +83,38 @@ class _Layer:
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
 
+    def listen(self, module: Any, given: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        """A forward hook."""
+        if not output.requires_grad:
+            output.requires_grad_()
+        self.inputs.append(given[0].detach())
+        self.outputs.append(output)
+
 
 def integer_gradients(
-    network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str] = ()
+    network: Any,
+    losses: Losses,
+    *,
+    clip: float,
+    loss_bound: float,
+    there: torch.Tensor | None = None,
+    exposed: Sequence[str] = (),
 ) -> Counts:
     """Σ_i k_i over the rows of a block, flat in the order of `network.parameters()`, and Σ of their losses.
 
-    clip: C. loss_bound: losses are cut there. exposed: parts of the network by name that are left out,
-    which have zeros.
+    clip: C. loss_bound: losses are cut there. there: 1 for rows that count and 0 for those that fill the
+    block up, all 1 if None. exposed: parts of the network by name that are left out, which have zeros.
     """
-    if _layout(network).only_layers:
-        return _by_layers(network, losses, clip=clip, loss_bound=loss_bound, exposed=exposed)
-    if exposed:
+    layout = _layout(network)
+    if exposed and not layout.only_layers:
         raise ValueError("parts of a network with other than dense layers cannot be left out")
-    return _by_rows(network, losses, clip=clip, loss_bound=loss_bound)
+    # Rows whose numbers are none are left out below.
+    with np.errstate(all="ignore"):
+        if layout.only_layers:
+            return _by_layers(
+                network, layout, losses, clip=clip, loss_bound=loss_bound, there=there, exposed=exposed
+            )
+        return _by_rows(network, losses, clip=clip, loss_bound=loss_bound, there=there)
 
 
 def only_layers(network: Any) -> bool:
@@ -113,60 +131,57 @@ def only_layers(network: Any) -> bool:
 
 
 def _by_layers(
-    network: Any, losses: Losses, *, clip: float, loss_bound: float, exposed: Sequence[str]
+    network: Any,
+    layout: _Layout,
+    losses: Losses,
+    *,
+    clip: float,
+    loss_bound: float,
+    there: torch.Tensor | None,
+    exposed: Sequence[str],
 ) -> Counts:
     import torch
 
-    layers: dict[int, _Layer] = {}
-
-    def listen(module: Any, given: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
-        layer = layers.setdefault(id(module), _Layer(module))
-        if not output.requires_grad:
-            output.requires_grad_()
-        layer.inputs.append(given[0].detach())
-        layer.outputs.append(output)
-        return output
-
-    layout = _layout(network)
     kept = [parameter.requires_grad for parameter, _, _ in layout.owners]
-    hooks = [
-        module.register_forward_hook(listen)
-        for path, module in layout.layers
-        if path.partition(".")[0] not in exposed
-    ]
+    heard = [_Layer(module) for path, module in layout.layers if path.partition(".")[0] not in exposed]
+    hooks = [layer.module.register_forward_hook(layer.listen) for layer in heard]
     try:
         for parameter, _, _ in layout.owners:
             parameter.requires_grad_(False)
         each = losses(network)
-        outputs = [output for layer in layers.values() for output in layer.outputs]
-        found = torch.autograd.grad(each.sum(), outputs, allow_unused=True, materialize_grads=True)
+        layers = [layer for layer in heard if layer.outputs]
+        outputs = [output for layer in layers for output in layer.outputs]
+        # Rows that are not there get derivatives 0.
+        start = torch.ones_like(each) if there is None else there.to(each)
+        found = torch.autograd.grad(each, outputs, start, allow_unused=True, materialize_grads=True)
     finally:
         for hook in hooks:
             hook.remove()
         for (parameter, _, _), flag in zip(layout.owners, kept, strict=True):
             parameter.requires_grad_(flag)
-    loss = loss_units(each.detach(), loss_bound)
+    loss = loss_units(_vector(each), loss_bound) * (1.0 if there is None else _vector(there))
     rows = each.shape[0]
-    if _pass_once(layers.values(), rows):
-        return _sums_at_once(layout, list(layers.values()), found, loss, clip)
+    if _pass_once(layers, rows):
+        return _sums_at_once(layout, layers, found, loss, clip)
     deltas = iter(found)
     parts = [
         _Part.of(layer.module, layer.inputs, [next(deltas).detach() for _ in layer.outputs], rows)
-        for layer in layers.values()
+        for layer in layers
     ]
     slack = sum(part.rounding for part in parts)
-    squared = _total(part.norm_squared() for part in parts)
+    squared = np.sum([_vector(part.norm_squared()) for part in parts], axis=0)
     weight = _weights(squared, slack, clip)
-    if not bool(torch.isfinite(squared).all()):
+    if not (fine := np.isfinite(squared)).all():
         for part in parts:
-            part.leave_out(~torch.isfinite(squared))
+            part.leave_out(~fine)
     for part in parts:
         part.quantise(weight, clip)
-    squared = _total(part.norm_squared() for part in parts)
+    squared = np.sum([_vector(part.norm_squared()) for part in parts], axis=0)
     # Where every row passes once there is nothing to cancel.
-    spread = squared if all(part.once for part in parts) else _total(part.spread_squared() for part in parts)
+    once = all(part.once for part in parts)
+    spread = squared if once else np.sum([_vector(part.spread_squared()) for part in parts], axis=0)
     keep = within(squared, spread, slack)
-    if not bool(keep.all()):
+    if not keep.all():
         for part in parts:
             part.leave_out(~keep)
     sums = {id(part.module): part.sums() for part in parts}
@@ -174,7 +189,7 @@ def _by_layers(
         sums[id(owner)][name].reshape(-1) if id(owner) in sums else np.zeros(parameter.numel())
         for parameter, owner, name in layout.owners
     ]
-    flat.append(np.array([float((loss * keep).sum())]))
+    flat.append(np.array([(loss * keep).sum()]))
     # Whole numbers below 2**53.
     return np.concatenate(flat).astype(np.int64)
 
@@ -192,69 +207,118 @@ def _pass_once(layers: Iterable[_Layer], rows: int) -> bool:
     )
 
 
+class _Dense:
+    """What of dense layers does not change from step to step, and memory for a step: to have it anew from the
+    system takes longer than to use it.
+    """
+
+    def __init__(self, layout: _Layout, modules: Sequence[Any], dtype: torch.dtype) -> None:
+        self.sides = [(m.out_features, m.in_features) for m in modules]
+        self.biases = np.array([[4.0**_INPUT_BITS * (m.bias is not None)] for m in modules])
+        self.terms = sum(max(sides) + 8 for sides in self.sides)
+        self.dtype = dtype
+        self.flat = np.zeros(sum(parameter.numel() for parameter, _, _ in layout.owners) + 1)
+        """Sums, 0 where layers are not trained."""
+        self.weights: list[Floats] = [np.zeros(0)] * len(modules)
+        self.offsets: list[Floats | None] = [None] * len(modules)
+        """Parts of it."""
+        trained, start = {id(module): i for i, module in enumerate(modules)}, 0
+        for parameter, owner, name in layout.owners:
+            part = self.flat[start : start + parameter.numel()]
+            if (i := trained.get(id(owner))) is not None and name == "bias":
+                self.offsets[i] = part
+            elif i is not None:
+                self.weights[i] = part.reshape(self.sides[i])
+            start += parameter.numel()
+        self._most = 0
+        self._memory: dict[str, torch.Tensor] = {}
+        self._blocks: dict[int, _Memory] = {}
+
+    def memory(self, rows: int) -> _Memory:
+        """For a block of `rows` rows."""
+        if rows > self._most:
+            self._most = rows
+            self._memory.clear()
+            self._blocks.clear()
+        if rows not in self._blocks:
+            self._blocks[rows] = _Memory(self, rows)
+        return self._blocks[rows]
+
+    def part(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
+        """Shared by blocks of all sizes."""
+        import torch
+
+        if name not in self._memory:
+            self._memory[name] = torch.empty(self._most * columns, dtype=dtype)
+        return self._memory[name][: rows * columns].view(rows, columns)
+
+
+class _Memory:
+    """Inputs and derivatives of each layer, the same in double precision for one layer at a time, norms."""
+
+    def __init__(self, dense: _Dense, rows: int) -> None:
+        import torch
+
+        pairs = list(enumerate(dense.sides))
+        self.given = [dense.part(f"given {i}", rows, sides[1], dense.dtype) for i, sides in pairs]
+        self.back = [dense.part(f"back {i}", rows, sides[0], dense.dtype) for i, sides in pairs]
+        widest = [max(each) for each in zip(*dense.sides, strict=True)]
+        wide = [dense.part(f"wide {k}", rows, widest[k], torch.float64).view(-1) for k in (0, 1)]
+        self.left = [wide[0][: rows * sides[0]].view(rows, sides[0]) for sides in dense.sides]
+        self.right = [wide[1][: rows * sides[1]].view(rows, sides[1]) for sides in dense.sides]
+        self.norms = torch.empty((len(pairs), rows), dtype=dense.dtype)
+        self.norm = self.norms.unbind(0)
+        self.unit = np.full(rows, 2.0**_INPUT_BITS)
+
+    def squares(self, blocks: Sequence[torch.Tensor]) -> Floats:
+        """Squared norm of each row in the matrix of each layer: layers x rows."""
+        import torch
+
+        for block, norm in zip(blocks, self.norm, strict=True):
+            torch.linalg.vector_norm(block, dim=1, out=norm)
+        return np.square(self.norms.numpy(), dtype=np.float64)
+
+
 def _sums_at_once(
-    layout: _Layout, layers: list[_Layer], deltas: Sequence[torch.Tensor], loss: torch.Tensor, clip: float
+    layout: _Layout, layers: list[_Layer], deltas: Sequence[torch.Tensor], loss: Floats, clip: float
 ) -> Counts:
-    """What `_Part` does, for all layers together: the usual case, in fewer and larger operations."""
+    """What `_Part` does where every row passes every layer once: the usual case, with few operations."""
     import torch
 
-    rows, unit, dtype = loss.shape[0], 2.0**_INPUT_BITS, deltas[0].dtype
-    ins = [layer.module.in_features for layer in layers]
-    outs = [layer.module.out_features for layer in layers]
-    given = layout.scratch("a", rows, sum(ins), dtype)
-    back = layout.scratch("d", rows, sum(outs), dtype)
-    torch.cat([layer.inputs[0].reshape(rows, -1) for layer in layers], 1, out=given)
-    torch.cat([delta.detach().reshape(rows, -1) for delta in deltas], 1, out=back)
-    given.mul_(unit).round_()
-    biases = torch.tensor([unit**2 * (layer.module.bias is not None) for layer in layers], dtype=dtype)
-    gram = _norms(given, ins).square_().add_(biases)
-    slack = sum(max(sides) + 8 for sides in zip(ins, outs, strict=True)) * torch.finfo(dtype).eps
-    squared = (_norms(back, outs).square_() * gram).sum(1)
-    weight = _weights(squared, slack, clip)
-    odd = ~torch.isfinite(squared)
-    if bool(odd.any()):
-        for each in (given, back, gram):
-            each.masked_fill_(odd[:, None], 0.0)
-    back.mul_((weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(dtype)[:, None]).round_()
-    squared = (_norms(back, outs).square_() * gram).sum(1)
+    rows, dtype = loss.size, deltas[0].dtype
+    dense = layout.dense([layer.module for layer in layers], dtype)
+    memory = dense.memory(rows)
+    raw = [delta.view(rows, -1) for delta in deltas]
+    for layer, given in zip(layers, memory.given, strict=True):
+        torch.mul(layer.inputs[0].reshape(rows, -1), 2.0**_INPUT_BITS, out=given).round_()
+    slack = dense.terms * torch.finfo(dtype).eps
+    gram = memory.squares(memory.given) + dense.biases
+    squared = (memory.squares(raw) * gram).sum(0)
+    scale = _weights(squared, slack, clip) * (2.0 ** (UNITS - _INPUT_BITS) / clip)
+    column = torch.from_numpy(scale).to(dtype)[:, None]
+    for delta, back in zip(raw, memory.back, strict=True):
+        torch.mul(delta, column, out=back).round_()
+    # A row with a number that is none has a norm that is none.
+    squared = (memory.squares(memory.back) * gram).sum(0)
     keep = within(squared, squared, slack)
-    if not bool(keep.all()):
-        for each in (given, back):
-            each.masked_fill_(~keep[:, None], 0.0)
-    left = layout.scratch("wide d", rows, sum(outs), torch.float64).copy_(back).numpy()
-    right = layout.scratch("wide a", rows, sum(ins), torch.float64).copy_(given).numpy()
-    sums = left.sum(0) * unit
-    places = {id(layer.module): (sum(outs[:i]), sum(ins[:i])) for i, layer in enumerate(layers)}
-    size = sum(parameter.numel() for parameter, _, _ in layout.owners) + 1
-    flat = layout.scratch("sums", 1, size, torch.float64)[0].zero_().numpy()
-    start = 0
-    for parameter, owner, name in layout.owners:
-        stop = start + parameter.numel()
-        if id(owner) in places:
-            o, i = places[id(owner)]
-            if name == "bias":
-                flat[start:stop] = sums[o : o + owner.out_features]
-            else:
-                one, two = left[:, o : o + owner.out_features], right[:, i : i + owner.in_features]
-                np.matmul(one.T, two, out=flat[start:stop].reshape(owner.out_features, owner.in_features))
-        start = stop
-    flat[-1] = float((loss * keep).sum())
+    if not keep.all():
+        left_out = torch.from_numpy(~keep)[:, None]
+        for each in (*memory.given, *memory.back):
+            each.masked_fill_(left_out, 0.0)
+    for i, weight in enumerate(dense.weights):
+        left = memory.left[i].copy_(memory.back[i]).numpy()
+        right = memory.right[i].copy_(memory.given[i]).numpy()
+        np.matmul(left.T, right, out=weight)
+        if (offset := dense.offsets[i]) is not None:
+            np.matmul(memory.unit, left, out=offset)
+    dense.flat[-1] = (loss * keep).sum()
     # Whole numbers below 2**53.
-    return flat.astype(np.int64)
+    return dense.flat.astype(np.int64)
 
 
-def _norms(rows: torch.Tensor, widths: list[int]) -> torch.Tensor:
-    """Norm of each row in each of some neighbouring blocks of columns."""
-    import torch
-
-    return torch.stack([torch.linalg.vector_norm(block, dim=1) for block in rows.split(widths, 1)], 1)
-
-
-def _total(parts: Iterable[torch.Tensor]) -> torch.Tensor:
-    first, *others = parts
-    for other in others:
-        first = first + other
-    return first
+def _vector(values: torch.Tensor) -> Floats:
+    """One number for each row, in double precision, for numpy."""
+    return values.detach().cpu().numpy().astype(np.float64)
 
 
 class _Part:
@@ -298,14 +362,14 @@ class _Part:
             same = self.inputs[:, :, None] == self.inputs[:, None, :]
             return same.to(self.wide)[:, 0, 0] * one if self.once else same.to(self.wide) * one
         if self.once:
-            return _squares(self.inputs) + (one if self.bias else 0.0)
+            return self.inputs[:, 0].square().sum(1) + (one if self.bias else 0.0)
         wide = self.inputs.to(self.wide)
         return wide @ wide.transpose(1, 2) + (one if self.bias else 0.0)
 
     def norm_squared(self) -> torch.Tensor:
         """Σ (δ_it·δ_iu)(ã_it·ã_iu) of each row."""
         if self.once:
-            return _squares(self.deltas) * self.gram
+            return self.deltas[:, 0].square().sum(1) * self.gram
         wide = self.deltas.to(self.wide)
         return ((wide @ wide.transpose(1, 2)) * self.gram).sum((1, 2))
 
@@ -316,16 +380,21 @@ class _Part:
         size = self.gram.diagonal(dim1=1, dim2=2) * self.deltas.to(self.wide).square().sum(2)
         return size.sqrt().sum(1).square()
 
-    def quantise(self, weight: torch.Tensor, clip: float) -> None:
+    def quantise(self, weight: Floats, clip: float) -> None:
         """Derivatives as whole multiples of the clip times 2**-22."""
-        scale = (weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas.dtype)
+        import torch
+
+        scale = torch.from_numpy(weight * (2.0 ** (UNITS - _INPUT_BITS) / clip)).to(self.deltas)
         self.deltas = self.deltas.mul(scale[:, None, None]).round_()
 
-    def leave_out(self, rows: torch.Tensor) -> None:
+    def leave_out(self, rows: npt.NDArray[np.bool_]) -> None:
         """Rows, one flag each, that add nothing."""
-        self.deltas = self.deltas.masked_fill(rows[:, None, None], 0.0)
+        import torch
+
+        flags = torch.from_numpy(rows).to(self.deltas.device)[:, None, None]
+        self.deltas = self.deltas.masked_fill(flags, 0.0)
         if self.dense:
-            self.inputs = self.inputs.masked_fill(rows[:, None, None], 0.0)
+            self.inputs = self.inputs.masked_fill(flags, 0.0)
 
     def sums(self) -> dict[str, Floats]:
         """Σ_i k_i, exactly."""
@@ -357,23 +426,17 @@ def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(list(parts), 1)
 
 
-def _squares(rows: torch.Tensor) -> torch.Tensor:
-    """Squared norm of each row, of rows that pass once."""
-    import torch
-
-    return torch.linalg.vector_norm(rows[:, 0], dim=1).square()
-
-
-def _weights(squared: torch.Tensor, slack: float, clip: float) -> torch.Tensor:
+def _weights(squared: Floats, slack: float, clip: float) -> Floats:
     """What each gradient is multiplied by, so that its norm is a little below the clip; 0 where it has
     none.
     """
-    norm = squared.sqrt() * 2.0**-_INPUT_BITS
+    norm = np.sqrt(squared) * 2.0**-_INPUT_BITS
     aim = clip * math.sqrt(_GRADIENT_SHARE) * (_AIM - 8 * slack)
-    return (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
+    weight = aim / np.maximum(norm, aim)
+    return np.where(np.isfinite(weight), weight, 0.0)
 
 
-def within(squared: torch.Tensor, spread: torch.Tensor, slack: float) -> torch.Tensor:
+def within(squared: Floats, spread: Floats, slack: float) -> npt.NDArray[np.bool_]:
     """Whether the integers of each row are as small as is proven: ‖k‖² is computed from terms that add up to
     `spread` in size, so that it is off by at most `slack` times that.
     """
@@ -381,12 +444,13 @@ def within(squared: torch.Tensor, spread: torch.Tensor, slack: float) -> torch.T
     return (squared + 2 * slack * spread <= limit * _GRADIENT_SHARE) & (spread <= limit * 4.0**_SPREAD)
 
 
-def loss_units(losses: torch.Tensor, bound: float) -> torch.Tensor:
-    """Losses as whole numbers of units, at most the clip over `LOSS_SHARE` in size."""
-    import torch
-
-    scaled = losses.to(torch.float64).nan_to_num(0.0).clamp(-bound, bound)
-    return (scaled * (2.0**UNITS / LOSS_SHARE / bound)).trunc()
+def loss_units(losses: Floats, bound: float) -> Floats:
+    """Losses as whole numbers of units, at most the clip over `LOSS_SHARE` in size; 0 for those that are no
+    numbers.
+    """
+    units = np.trunc(np.minimum(np.maximum(losses, -bound), bound) * (2.0**UNITS / LOSS_SHARE / bound))
+    units[np.isnan(units)] = 0.0
+    return units
 
 
 class _Layout:
@@ -403,18 +467,14 @@ class _Layout:
             owner, _, name = path.rpartition(".")
             self.owners.append((parameter, modules[owner], name))
         self.only_layers = only_layers(network)
-        self._scratch: dict[str, torch.Tensor] = {}
+        self._dense: dict[tuple[Any, ...], _Dense] = {}
 
-    def scratch(self, name: str, rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
-        """Memory for a step, kept for the next: to have it anew from the system takes longer than to use
-        it.
-        """
-        import torch
-
-        held = self._scratch.get(name)
-        if held is None or held.shape[0] < rows or held.shape[1] != columns or held.dtype != dtype:
-            held = self._scratch[name] = torch.empty((rows, columns), dtype=dtype)
-        return held[:rows]
+    def dense(self, modules: Sequence[Any], dtype: torch.dtype) -> _Dense:
+        """Layers that are trained."""
+        key = (dtype, *map(id, modules))
+        if key not in self._dense:
+            self._dense[key] = _Dense(self, modules, dtype)
+        return self._dense[key]
 
 
 _LAYOUTS: WeakKeyDictionary[Any, _Layout] = WeakKeyDictionary()
@@ -433,7 +493,9 @@ def _layout(network: Any) -> _Layout:
 # ---- layers of other kinds --------------------------------------------------------------------------------
 
 
-def _by_rows(network: Any, losses: Losses, *, clip: float, loss_bound: float) -> Counts:
+def _by_rows(
+    network: Any, losses: Losses, *, clip: float, loss_bound: float, there: torch.Tensor | None
+) -> Counts:
     """The same with every row's gradient written down."""
     import torch
     from torch.func import functional_call, grad_and_value, vmap
@@ -446,12 +508,13 @@ def _by_rows(network: Any, losses: Losses, *, clip: float, loss_bound: float) ->
     axes = (None, *(0 for _ in losses.rows))
     gradients, each = vmap(grad_and_value(loss), in_dims=axes)(parameters, *losses.rows)
     wide = torch.cat([gradients[name].reshape(each.shape[0], -1).to(torch.float64) for name in parameters], 1)
-    norm = wide.square().sum(1).sqrt()
-    aim = clip * math.sqrt(_GRADIENT_SHARE) * _AIM
-    weight = (aim / norm.clamp(min=aim)).nan_to_num(0.0, 0.0, 0.0)
-    whole = (wide * (weight * (2.0**UNITS / clip))[:, None]).nan_to_num(0.0, 0.0, 0.0).trunc()
-    squared = whole.square().sum(1)
+    weight = _weights(_vector(wide.square().sum(1)) * 4.0**_INPUT_BITS, 0.0, clip)
+    if there is not None:
+        weight = weight * _vector(there)
+    scale = torch.from_numpy(weight * (2.0**UNITS / clip)).to(wide)
+    whole = (wide * scale[:, None]).nan_to_num(0.0, 0.0, 0.0).trunc()
+    squared = _vector(whole.square().sum(1))
     keep = within(squared, squared, whole.shape[1] * torch.finfo(whole.dtype).eps)
-    total = (whole * keep[:, None]).sum(0).to(torch.int64).cpu().numpy()
-    loss_sum = int((loss_units(each.detach(), loss_bound) * keep).sum())
-    return np.append(total, np.int64(loss_sum))
+    total = (whole * torch.from_numpy(keep).to(whole)[:, None]).sum(0).to(torch.int64).cpu().numpy()
+    loss_sum = loss_units(_vector(each), loss_bound) * keep * (1.0 if there is None else _vector(there))
+    return np.append(total, np.int64(loss_sum.sum()))

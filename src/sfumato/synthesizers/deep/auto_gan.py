@@ -15,15 +15,16 @@ from attrs import frozen
 from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
-    ROWS_SHARE,
+    Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
     check_share,
+    division,
     need_torch,
     power_of_two,
     rmsprop,
-    start,
 )
 from sfumato.synthesizers.deep.generator import NetworkGenerator
 from sfumato.synthesizers.deep.nets import Layer, Net, chain, initial
@@ -86,6 +87,8 @@ class DpAutoGan:
     weight_clamp: float = 0.01
     group: int = 1
     """Rows in a micro-batch: fixed groups, for which the price is that of exchanging one group's gradient."""
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
     """Public seed of first weights and of what the generator is trained on; noise has no seed."""
 
@@ -111,36 +114,36 @@ class DpAutoGan:
             generator_steps=self.generator_steps,
             weight_clamp=self.weight_clamp,
             group=self.group,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
         if self.critic_steps % self.critic_per_generator:
             raise ValueError("critic_steps must be a multiple of critic_per_generator")
 
     def split(self, columns: int) -> dict[str, float]:
         marginals = self.marginals_share if self.numeric == "ranks" or self.rectify_marginals else 0.0
-        counted = ROWS_SHARE if self.rows is None or marginals else 0.0
-        rest = 1 - marginals - counted
-        shares = {"row count": counted, "one-way marginals": marginals}
-        shares |= {
-            "autoencoder": self.autoencoder_share * rest,
-            "critic": (1 - self.autoencoder_share) * rest,
-        }
-        return {purpose: share for purpose, share in shares.items() if share}
+        return division(
+            rows=self.rows,
+            marginals=marginals,
+            autoencoder=self.autoencoder_share,
+            critic=1 - self.autoencoder_share,
+        )
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (
+            Training(
+                purpose="autoencoder", batch=self.autoencoder_batch, steps=self.autoencoder_steps, share=0.5
+            ),
+            Training(purpose="critic", batch=self.critic_batch, steps=self.critic_steps, share=0.5),
+        )
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
         from sfumato.synthesizers.deep.modules import DOUBLE, device, module_of
         from sfumato.synthesizers.deep.programs import Autoencoder, Critic
 
-        split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
-        known = start(
-            curator,
-            codecs,
-            rows=self.rows,
-            numeric=self.numeric,
-            spend=split.get("row count", 0.0) * budget,
-            marginals=split.get("one-way marginals", 0.0) * budget,
-        )
+        learning = Learning.begin(self, curator, domain.codecs, numeric=self.numeric)
+        known, paper = learning.known, self.encoder_mode == "paper"
         width = known.encoding.width
         hidden = self.hidden or max(2, (width + self.code) // 2)
         autoencoder = Autoencoder(
@@ -152,30 +155,22 @@ class DpAutoGan:
             facts={"what": "autoencoder", "mode": self.encoder_mode, "rate": self.autoencoder_rate},
             seed=self.initial,
         )
-        first = curator.train(
+        one, two = self.trainings(known.total)
+        first = learning.train(
             autoencoder,
-            encoders=codecs,
-            total=known.total,
-            batch=self.autoencoder_batch,
-            steps=self.autoencoder_steps,
+            one,
             clip=self.autoencoder_clip,
-            spend=split["autoencoder"] * budget,
-            share=0.5,
-            purpose="autoencoder",
-            group=self.group,
-            exposed=("encoder",) if self.encoder_mode == "paper" else (),
-            unprotected=self.encoder_mode == "paper",
+            exposed=("encoder",) if paper else (),
+            unprotected=paper,
         )
         decoder = autoencoder.decoder(first.snapshots[-1])
         finish = module_of(decoder, dtype=DOUBLE, where=device())
-
-        paper = self.encoder_mode == "paper"
 
         def critic() -> Critic:
             return Critic(
                 known.encoding,
                 self._critic(width),
-                initial(self._generator(), _rng(self.initial)),
+                initial(self._generator(), np.random.default_rng([self.initial, 5])),
                 finish,
                 optimiser=rmsprop(self.critic_rate),
                 generator_optimiser=rmsprop(self.generator_rate),
@@ -187,18 +182,11 @@ class DpAutoGan:
             )
 
         program = critic()
-        second = curator.train(
+        second = learning.train(
             program,
-            encoders=codecs,
-            total=known.total,
-            batch=self.critic_batch,
-            steps=self.critic_steps,
+            two,
             clip=self.critic_clip,
-            spend=split["critic"] * budget,
-            share=0.5,
-            purpose="critic",
             rounds=self.critic_steps // self.critic_per_generator,
-            group=self.group,
             unprotected=paper,
         )
         if paper:
@@ -207,7 +195,7 @@ class DpAutoGan:
             total=known.total,
             encoding=known.encoding,
             sample_labels=self.decode == "sample",
-            targets=known.targets(codecs) if self.rectify_marginals else (),
+            targets=known.targets(domain.codecs) if self.rectify_marginals else (),
             nets=(program.trained(second.snapshots, critic), decoder),
         )
 
@@ -219,8 +207,3 @@ class DpAutoGan:
         layer = Layer(inputs=self.noise_dim, outputs=self.noise_dim, bias=False, norm=True, residual=True)
         last = Layer(inputs=self.noise_dim, outputs=self.code, activation="none")
         return (layer, layer, last)
-
-
-def _rng(seed: int) -> np.random.Generator:
-
-    return np.random.default_rng([seed, 5])

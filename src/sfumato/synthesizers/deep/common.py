@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from sfumato.synthesizers.one_way import measure_one_way, project_to_simplex
 
 if TYPE_CHECKING:
     import torch
+
+    from sfumato.privacy.dpsgd import Program, Released
 
 Numeric = Literal["linear", "ranks"]
 Floats = npt.NDArray[np.float64]
@@ -39,10 +41,10 @@ def check_choice(name: str, value: str, known: Sequence[str]) -> None:
         raise ValueError(f"{name} is one of {', '.join(known)}, not {value!r}")
 
 
-def check_positive(**values: float) -> None:
-    """ValueError naming the first option that is not above 0."""
+def check_positive(**values: float | None) -> None:
+    """ValueError naming the first option that is given and not above 0."""
     for name, value in values.items():
-        if not (math.isfinite(value) and value > 0):
+        if value is not None and not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be above 0, not {value}")
 
 
@@ -51,6 +53,18 @@ def check_share(**values: float) -> None:
     for name, value in values.items():
         if not 0 < value < 1:
             raise ValueError(f"{name} must lie between 0 and 1, not {value}")
+
+
+def division(*, rows: int | None, marginals: float = 0.0, **trainings: float) -> dict[str, float]:
+    """How a method divides its budget, by purpose: `ROWS_SHARE` for the number of rows, where it is not
+    public or marginals are measured with it; a share for one-way marginals; the rest to `trainings`, whose
+    weights add up to 1.
+    """
+    counted = ROWS_SHARE if rows is None or marginals else 0.0
+    rest = 1 - counted - marginals
+    shares = {"row count": counted, "one-way marginals": marginals}
+    shares |= {purpose: weight * rest for purpose, weight in trainings.items()}
+    return {purpose: share for purpose, share in shares.items() if share}
 
 
 @frozen(kw_only=True)
@@ -99,6 +113,110 @@ def start(
     else:
         columns = [linear(codec) for codec in codecs]
     return Start(total=total, encoding=Encoding(columns=tuple(columns)), counts=counts)
+
+
+@frozen(kw_only=True)
+class Training:
+    """Public numbers of one training of a method."""
+
+    purpose: str
+    batch: float
+    steps: int
+    share: float = 1.0
+    """Of the delta for trainings."""
+
+
+class Options(Protocol):
+    """What `Learning` needs to know of a recipe."""
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, where it is public."""
+        ...
+
+    @property
+    def noise_multiplier(self) -> float | None:
+        """Noise of each step over its clip, where it is given."""
+        ...
+
+    def split(self, columns: int) -> dict[str, float]:
+        """How the budget is divided, by purpose."""
+        ...
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        """All trainings on so many rows."""
+        ...
+
+
+def epsilon_of_noise(recipe: Options, delta: float) -> float | None:
+    """An epsilon at `delta` that allows the noise multiplier of a recipe, whatever the schema leaves open,
+    for single rows that are added or removed; None where the number of rows is not public.
+    """
+    from sfumato.discovery.discover import SHARES
+    from sfumato.privacy.filter import Budget
+    from sfumato.privacy.subsampled import Schedule, mu_squared
+
+    if recipe.rows is None or recipe.noise_multiplier is None:
+        return None
+    budget = Budget(epsilon=1.0, delta=delta, training=True, thresholds=True)
+    group, split = getattr(recipe, "group", 1), recipe.split(1)
+    units = recipe.rows if group == 1 else max(1, round(recipe.rows / group))
+    spend = 0.0
+    for training in recipe.trainings(recipe.rows):
+        schedule = Schedule(
+            noise=recipe.noise_multiplier * (1 - 1e-12),
+            rate=min(1.0, training.batch / units),
+            steps=training.steps,
+            exchange=group > 1,
+        )
+        price = mu_squared(schedule, training.share * budget.training_delta)
+        spend = max(spend, price / split[training.purpose])
+    return budget.epsilon_of(spend * (1 + 1e-6) / (1 - sum(SHARES.values())))
+
+
+@frozen(kw_only=True)
+class Learning:
+    """A method at work: what it may spend on what, and what it knows before it trains."""
+
+    recipe: Options
+    curator: Curator
+    codecs: tuple[Codec, ...]
+    known: Start
+    spends: dict[str, float]
+    """By purpose."""
+
+    @classmethod
+    def begin(
+        cls, recipe: Options, curator: Curator, codecs: tuple[Codec, ...], *, numeric: Numeric = "linear"
+    ) -> Learning:
+        """Divide what the curator has left as the recipe says, and buy what comes before a training."""
+        left = curator.left
+        spends = {purpose: share * left for purpose, share in recipe.split(len(codecs)).items()}
+        known = start(
+            curator,
+            codecs,
+            rows=recipe.rows,
+            numeric=numeric,
+            spend=spends.get("row count", 0.0),
+            marginals=spends.get("one-way marginals", 0.0),
+        )
+        return cls(recipe=recipe, curator=curator, codecs=codecs, known=known, spends=spends)
+
+    def train(self, program: Program, training: Training, **facts: Any) -> Released:
+        """`Curator.train` for what a training may spend, with its further arguments."""
+        return self.curator.train(
+            program,
+            encoders=self.codecs,
+            total=self.known.total,
+            batch=training.batch,
+            steps=training.steps,
+            spend=self.spends[training.purpose],
+            share=training.share,
+            purpose=training.purpose,
+            group=getattr(self.recipe, "group", 1),
+            noise=self.recipe.noise_multiplier,
+            **facts,
+        )
 
 
 def measure_steps(

@@ -21,10 +21,10 @@ from sfumato.privacy import gdp
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
     ROWS_SHARE,
+    Training,
     adam,
     check_choice,
     check_positive,
-    check_share,
     in_range,
     label_shares,
     measure_steps,
@@ -37,6 +37,8 @@ from sfumato.synthesizers.deep.nets import chain, initial
 from sfumato.synthesizers.recipe import synthesizer
 
 Floats = npt.NDArray[np.float64]
+MARGINALS_SHARE = 0.3
+"""Of the budget, with the number of rows."""
 
 
 @synthesizer("dp-gan")
@@ -77,6 +79,8 @@ class DpGan:
     hidden: int = 256
     decode: Literal["sample", "argmax"] = "sample"
     group: int = 1
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -92,7 +96,8 @@ class DpGan:
             noise_dim=self.noise_dim,
             hidden=self.hidden,
             group=self.group,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
         if not 0 <= self.label_smoothing < 0.5 or self.aux_lambda < 0 or self.ecdf_epsilon < 0:
             raise ValueError("label_smoothing lies in [0, 0.5), aux_lambda and ecdf_epsilon are at least 0")
@@ -100,11 +105,6 @@ class DpGan:
             raise ValueError('rectify_marginals needs numeric = "uniform"')
         if self.ecdf_bounds and (len(self.ecdf_bounds) != 2 or not self.ecdf_bounds[0] < self.ecdf_bounds[1]):
             raise ValueError("ecdf_bounds are two numbers, the smaller one first")
-        check_share(marginals_share=self._share)
-
-    @property
-    def _share(self) -> float:
-        return 0.3
 
     def check_columns(self, names: Sequence[str]) -> None:
         """UsageError when the condition is no column."""
@@ -114,12 +114,16 @@ class DpGan:
             )
 
     def split(self, columns: int) -> dict[str, float]:
-        counted = self._share * ROWS_SHARE
+        counted = MARGINALS_SHARE * ROWS_SHARE
         return {
             "row count": counted,
-            "one-way marginals": self._share - counted,
-            "discriminator": 1 - self._share,
+            "one-way marginals": MARGINALS_SHARE - counted,
+            "discriminator": 1 - MARGINALS_SHARE,
         }
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        steps = max(1, round(rows / self.batch / (self.group if self.group > 1 else 1)))
+        return (Training(purpose="discriminator", batch=self.batch, steps=steps * self.epochs),)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
@@ -143,7 +147,7 @@ class DpGan:
         first = encoding.starts[place] if shares.size else 0
         block = (first, first + shares.size)
         width, count = encoding.width, shares.size
-        steps = max(1, round(total / self.batch / (self.group if self.group > 1 else 1)))
+        (training,) = self.trainings(total)
         begin = initial(
             chain(self.noise_dim + count, self.hidden, width), np.random.default_rng([self.initial, 5])
         )
@@ -161,7 +165,7 @@ class DpGan:
                 smoothing=self.label_smoothing,
                 pool=power_of_two(self.batch),
                 seed=self.initial,
-                generator_steps=self.generator_steps * steps,
+                generator_steps=self.generator_steps * (training.steps // self.epochs),
                 facts={"what": "discriminator", "rate": self.rate, "aux_lambda": self.aux_lambda},
             )
 
@@ -170,14 +174,15 @@ class DpGan:
             program,
             encoders=codecs,
             total=total,
-            batch=self.batch,
-            steps=steps * self.epochs,
+            batch=training.batch,
+            steps=training.steps,
             clip=self.clip,
             spend=budget - marginals,
-            share=1.0,
-            purpose="discriminator",
+            share=training.share,
+            purpose=training.purpose,
             rounds=self.epochs,
             group=self.group,
+            noise=self.noise_multiplier,
         )
         return NetworkGenerator(
             total=total,
@@ -200,7 +205,7 @@ class DpGan:
     def _marginals(self, curator: Curator, budget: float) -> float:
         """What the marginals may cost."""
         if not self.ecdf_epsilon:
-            return self._share * budget
+            return MARGINALS_SHARE * budget
         delta = curator.filter.budget.conversion_delta
         spend = gdp.mu(self.ecdf_epsilon, delta) ** 2
         if spend > 0.95 * budget:

@@ -105,13 +105,13 @@ def device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def set_gradient(network: nn.Module, flat: torch.Tensor) -> None:
-    """A flat gradient as that of the parameters, for an optimiser."""
-    start = 0
-    for parameter in network.parameters():
-        part = flat[start : start + parameter.numel()]
-        parameter.grad = part.reshape(parameter.shape).to(parameter.dtype)
-        start += parameter.numel()
+def flat_gradient(network: nn.Module) -> torch.Tensor:
+    """The gradients of all parameters as views of one vector, which is returned, for an optimiser."""
+    parameters = list(network.parameters())
+    flat = torch.zeros(sum(p.numel() for p in parameters)).to(parameters[0])
+    for parameter, part in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+        parameter.grad = part.view(parameter.shape)
+    return flat
 
 
 def shapes(network: nn.Module) -> list[list[Any]]:

@@ -21,8 +21,8 @@ from sfumato.synthesizers.deep.modules import (
     SINGLE,
     NetModule,
     device,
+    flat_gradient,
     module_of,
-    set_gradient,
     shapes,
 )
 from sfumato.synthesizers.deep.nets import Net, Weighted, initial
@@ -42,6 +42,7 @@ class Trained:
         self.where = next(network.parameters()).device
         self._map = FeatureMap(encoding, dtype=SINGLE, where=self.where)
         self._optimiser = optimiser(list(network.parameters()))
+        self._gradient = flat_gradient(network)
         self._facts = facts
 
     def features(self, codes: torch.Tensor) -> torch.Tensor:
@@ -51,7 +52,7 @@ class Trained:
         return None
 
     def update(self, gradient: torch.Tensor) -> None:
-        set_gradient(self.network, gradient)
+        self._gradient.copy_(gradient)
         self._optimiser.step()
 
     def finish_round(self, number: int, parameters: Singles) -> None:
@@ -73,6 +74,13 @@ class Pair(nn.Module):
         return self.decoder(self.encoder(x))
 
 
+def _begun(encoder: Net, decoder: Net, seed: int) -> tuple[NetModule, NetModule]:
+    """Both with first weights by a public seed."""
+    rng, where = np.random.default_rng([seed, 1]), device()
+    first, second = (module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder))
+    return first, second
+
+
 class Autoencoder(Trained):
     """Cross-entropy of a row and what comes out of the decoder, summed over the coordinates.
 
@@ -90,10 +98,7 @@ class Autoencoder(Trained):
         facts: dict[str, Any],
         seed: int,
     ) -> None:
-        rng, where = np.random.default_rng([seed, 1]), device()
-        first, second = (
-            module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder)
-        )
+        first, second = _begun(encoder, decoder, seed)
         self._encoder = first.requires_grad_(False) if frozen else None
         self._decoder = second
         super().__init__(
@@ -281,10 +286,7 @@ class VariationalAutoencoder(Trained):
         facts: dict[str, Any],
         seed: int,
     ) -> None:
-        rng, where = np.random.default_rng([seed, 1]), device()
-        first, second = (
-            module_of(initial(net, rng), dtype=SINGLE, where=where) for net in (encoder, decoder)
-        )
+        first, second = _begun(encoder, decoder, seed)
         super().__init__(Pair(first, second), encoding, optimiser, facts)
         self._decoder, self._pool, self._seed = second, pool, seed
         self._code = decoder[0].inputs

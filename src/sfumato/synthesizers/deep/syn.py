@@ -19,13 +19,14 @@ from sfumato.domain.encoder import Codes, code_dtype
 from sfumato.errors import UsageError
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
-    ROWS_SHARE,
+    Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
     check_share,
+    division,
     need_torch,
-    start,
 )
 from sfumato.synthesizers.deep.encoding import ColumnEncoding, Encoding
 from sfumato.synthesizers.deep.generator import draw_where
@@ -64,6 +65,8 @@ class DpSyn:
     rate: float = 0.003
     iterations: int = 10
     """Of expectation-maximisation."""
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -77,7 +80,8 @@ class DpSyn:
             clip=self.clip,
             rate=self.rate,
             iterations=self.iterations,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
 
     def check_columns(self, names: Sequence[str]) -> None:
@@ -86,21 +90,20 @@ class DpSyn:
             raise UsageError(f"there is no column {self.label!r}", mend=f"columns: {', '.join(names)}")
 
     def split(self, columns: int) -> dict[str, float]:
-        counted = ROWS_SHARE if self.rows is None else 0.0
-        rest = 1 - counted
-        shares = {"row count": counted, "autoencoder": self.autoencoder_share * rest}
-        shares["mixtures"] = (1 - self.autoencoder_share) * rest
-        return {purpose: share for purpose, share in shares.items() if share}
+        own = self.autoencoder_share
+        return division(rows=self.rows, autoencoder=own, mixtures=1 - own)
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (Training(purpose="autoencoder", batch=self.batch, steps=self.steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> MixtureGenerator:
         need_torch(self.name)
         from sfumato.synthesizers.deep.programs import Autoencoder
 
-        split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
+        codecs = domain.codecs
         place = self._label(codecs)
-        known = start(
-            curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget
-        )
+        learning = Learning.begin(self, curator, codecs)
+        known = learning.known
         width = known.encoding.width
         hidden = self.hidden or max(2, (width + self.code) // 2)
         program = Autoencoder(
@@ -112,17 +115,8 @@ class DpSyn:
             facts={"what": "autoencoder", "rate": self.rate},
             seed=self.initial,
         )
-        released = curator.train(
-            program,
-            encoders=codecs,
-            total=known.total,
-            batch=self.batch,
-            steps=self.steps,
-            clip=self.clip,
-            spend=split["autoencoder"] * budget,
-            share=1.0,
-            purpose="autoencoder",
-        )
+        (training,) = self.trainings(known.total)
+        released = learning.train(program, training, clip=self.clip)
         encoder, decoder = program.both(released.snapshots[-1])
         mixture = Mixture.begin(int(codecs[place].allowed.sum()), self.components, self.code, self.initial)
         groups = np.full(codecs[place].size, -1)
@@ -133,7 +127,7 @@ class DpSyn:
                 encoders=codecs,
                 size=mixture.size,
                 bound=float(np.sqrt(3)),
-                spend=split["mixtures"] * budget / self.iterations,
+                spend=learning.spends["mixtures"] / self.iterations,
                 facts={
                     "what": "statistics of mixtures of codes",
                     "iteration": number,

@@ -12,14 +12,15 @@ from attrs import frozen
 from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
-    ROWS_SHARE,
+    Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
     check_share,
+    division,
     need_torch,
     power_of_two,
-    start,
 )
 from sfumato.synthesizers.deep.generator import NetworkGenerator
 from sfumato.synthesizers.deep.nets import chain
@@ -52,6 +53,8 @@ class DpVae:
     clip: float = 0.2
     rate: float = 0.003
     group: int = 1
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -66,32 +69,23 @@ class DpVae:
             clip=self.clip,
             rate=self.rate,
             group=self.group,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
 
     def split(self, columns: int) -> dict[str, float]:
         marginals = self.marginals_share if self.numeric == "ranks" or self.rectify_marginals else 0.0
-        counted = ROWS_SHARE if self.rows is None or marginals else 0.0
-        shares = {
-            "row count": counted,
-            "one-way marginals": marginals,
-            "autoencoder": 1 - counted - marginals,
-        }
-        return {purpose: share for purpose, share in shares.items() if share}
+        return division(rows=self.rows, marginals=marginals, autoencoder=1.0)
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (Training(purpose="autoencoder", batch=self.batch, steps=self.steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
         from sfumato.synthesizers.deep.programs import VariationalAutoencoder
 
-        split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
-        known = start(
-            curator,
-            codecs,
-            rows=self.rows,
-            numeric=self.numeric,
-            spend=split.get("row count", 0.0) * budget,
-            marginals=split.get("one-way marginals", 0.0) * budget,
-        )
+        learning = Learning.begin(self, curator, domain.codecs, numeric=self.numeric)
+        known = learning.known
         width = known.encoding.width
         program = VariationalAutoencoder(
             known.encoding,
@@ -102,22 +96,12 @@ class DpVae:
             seed=self.initial,
             facts={"what": "variational autoencoder", "rate": self.rate},
         )
-        released = curator.train(
-            program,
-            encoders=codecs,
-            total=known.total,
-            batch=self.batch,
-            steps=self.steps,
-            clip=self.clip,
-            spend=split["autoencoder"] * budget,
-            share=1.0,
-            purpose="autoencoder",
-            group=self.group,
-        )
+        (training,) = self.trainings(known.total)
+        released = learning.train(program, training, clip=self.clip)
         return NetworkGenerator(
             total=known.total,
             encoding=known.encoding,
             sample_labels=self.decode == "sample",
-            targets=known.targets(codecs) if self.rectify_marginals else (),
+            targets=known.targets(domain.codecs) if self.rectify_marginals else (),
             nets=(program.decoder(released.snapshots[-1]),),
         )

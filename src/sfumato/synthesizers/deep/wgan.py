@@ -13,14 +13,15 @@ from attrs import frozen
 from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.deep.common import (
-    ROWS_SHARE,
+    Learning,
+    Training,
     adam,
     check_choice,
     check_positive,
+    division,
     need_torch,
     power_of_two,
     rmsprop,
-    start,
 )
 from sfumato.synthesizers.deep.generator import NetworkGenerator
 from sfumato.synthesizers.deep.nets import chain, initial
@@ -52,6 +53,8 @@ class DpWgan:
     generator_rate: float = 0.0005
     weight_clamp: float = 0.03
     group: int = 1
+    noise_multiplier: float | None = None
+    """Noise of a step over its clip, in place of the least that the budget allows."""
     initial: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -67,23 +70,25 @@ class DpWgan:
             generator_rate=self.generator_rate,
             weight_clamp=self.weight_clamp,
             group=self.group,
-            rows=1 if self.rows is None else self.rows,
+            rows=self.rows,
+            noise_multiplier=self.noise_multiplier,
         )
         if self.steps % self.critic_per_generator:
             raise ValueError("steps must be a multiple of critic_per_generator")
 
     def split(self, columns: int) -> dict[str, float]:
-        return {"critic": 1.0} if self.rows else {"row count": ROWS_SHARE, "critic": 1 - ROWS_SHARE}
+        return division(rows=self.rows, critic=1.0)
+
+    def trainings(self, rows: float) -> tuple[Training, ...]:
+        return (Training(purpose="critic", batch=self.batch, steps=self.steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
         from sfumato.synthesizers.deep.modules import HeadModule
         from sfumato.synthesizers.deep.programs import Critic
 
-        split, budget, codecs = self.split(len(domain.codecs)), curator.left, domain.codecs
-        known = start(
-            curator, codecs, rows=self.rows, numeric="linear", spend=split.get("row count", 0.0) * budget
-        )
+        learning = Learning.begin(self, curator, domain.codecs)
+        known = learning.known
         width = known.encoding.width
         first = initial(
             chain(self.noise_dim, self.hidden, self.hidden, width), np.random.default_rng([self.initial, 5])
@@ -104,18 +109,9 @@ class DpWgan:
             )
 
         program = critic()
-        released = curator.train(
-            program,
-            encoders=codecs,
-            total=known.total,
-            batch=self.batch,
-            steps=self.steps,
-            clip=self.clip,
-            spend=split["critic"] * budget,
-            share=1.0,
-            purpose="critic",
-            rounds=self.steps // self.critic_per_generator,
-            group=self.group,
+        (training,) = self.trainings(known.total)
+        released = learning.train(
+            program, training, clip=self.clip, rounds=self.steps // self.critic_per_generator
         )
         return NetworkGenerator(
             total=known.total,
