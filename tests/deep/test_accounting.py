@@ -31,6 +31,16 @@ TABLE = [
     (2.5, 7.5, 20_000, 0.6481, 0.5111, 0.4657),
 ]
 ALONE = [(3.5, 10_000, 0.64815), (2.3, 10_000, 1.02611), (1.3, 20_000, 2.98706), (1.3, 1_000, 0.85378)]
+PHASES = [
+    # noise, batch, steps of one phase on Adult; epsilon by the old conversion at 1e-5 and 5e-6, loss distributions
+    (5.0, 64, 10_000, 0.192, 0.198, 0.126),
+    (4.6, 64, 10_000, 0.210, 0.216, 0.138),
+    (2.5, 64, 10_000, 0.400, 0.412, 0.277),
+    (1.5, 64, 10_000, 0.747, 0.773, 0.527),
+    (8.0, 128, 15_000, 0.292, 0.301, 0.198),
+    (7.5, 128, 15_000, 0.312, 0.322, 0.212),
+    (3.5, 128, 15_000, 0.688, 0.708, 0.496),
+]
 TOTALS = [(3.5, 0.833, 0.668, 0.646), (2.3, 1.320, 1.089, 1.021), (1.3, 2.695, 2.315, 2.140)]
 
 
@@ -49,6 +59,16 @@ def test_the_table_of_both_phases(first, second, steps, old, new, losses):
     # The published column has cells of 1e-4; finer ones give a little less.
     assert epsilon(both, 1e-5, interval=1e-4) == pytest.approx(losses, abs=1e-4)
     assert abs(epsilon(both, 1e-5) - losses) < 2e-3
+
+
+@pytest.mark.parametrize("noise, batch, steps, old, half, losses", PHASES)
+def test_the_table_of_each_phase(noise, batch, steps, old, half, losses):
+    schedule = Schedule(noise=noise, rate=batch / ADULT, steps=steps)
+    for delta, wanted in ((1e-5, old), (5e-6, half)):
+        assert epsilon_of_renyi(renyi(schedule), delta, classic=True)[0] == pytest.approx(wanted, abs=2e-3)
+    assert epsilon([schedule], 1e-5, interval=1e-4) == pytest.approx(losses, abs=2e-3)
+    # The order by which one account is better than the next.
+    assert epsilon([schedule], 1e-5) < epsilon_of_renyi(renyi(schedule), 1e-5)[0] < old + 2e-3
 
 
 @pytest.mark.parametrize("noise, steps, want", ALONE)

@@ -150,6 +150,7 @@ class DpAutoGan:
             known.encoding,
             chain(width, hidden, self.code, activation=self.activation, last=self.activation),
             chain(self.code, hidden, width, activation=self.activation, last="sigmoid"),
+            means=known.means,
             frozen=self.encoder_mode == "frozen",
             optimiser=adam(self.autoencoder_rate, decay=self.autoencoder_decay),
             facts={"what": "autoencoder", "mode": self.encoder_mode, "rate": self.autoencoder_rate},

@@ -80,6 +80,11 @@ class Start:
         """Shares of the labels of each column."""
         return label_shares(codecs, self.encoding, self.counts)
 
+    @property
+    def means(self) -> Floats | None:
+        """The mean vector of the rows, where marginals were measured."""
+        return self.encoding.means(self.counts) if self.counts else None
+
 
 def start(
     curator: Curator,

@@ -234,6 +234,23 @@ class Encoding:
                 found[:, start + column.label_width] = column.code_number[given]
         return found
 
+    def means(self, counts: Sequence[Floats]) -> Floats:
+        """The mean vector of rows with expected `counts` of the codes of each column."""
+        found = np.zeros(self.width)
+        for start, column, held in zip(self.starts, self.columns, counts, strict=True):
+            share = np.maximum(held, 0.0) / max(np.maximum(held, 0.0).sum(), 1e-12)
+            label = column.code_label
+            if column.label_width == 1:
+                found[start] = share[label == 1].sum()
+            elif column.label_width:
+                there = label >= 0
+                found[start : start + column.labels] = np.bincount(
+                    label[there], share[there], minlength=column.labels
+                )
+            if column.numeric:
+                found[start + column.label_width] = share @ column.code_number
+        return found
+
     def decode(
         self, rows: Floats, rng: np.random.Generator, how: Decode, only: Sequence[int] | None = None
     ) -> list[Codes]:

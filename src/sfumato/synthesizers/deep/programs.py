@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 
@@ -19,6 +20,7 @@ from sfumato.synthesizers.deep.features import FeatureMap
 from sfumato.synthesizers.deep.modules import (
     DOUBLE,
     SINGLE,
+    LayerModule,
     NetModule,
     device,
     flat_gradient,
@@ -28,6 +30,8 @@ from sfumato.synthesizers.deep.modules import (
 from sfumato.synthesizers.deep.nets import Net, Weighted, initial
 
 Optimiser = Callable[[Any], torch.optim.Optimizer]
+RAREST = 1e-4
+"""Least share that a decoder starts with."""
 
 
 class Trained:
@@ -84,7 +88,8 @@ def _begun(encoder: Net, decoder: Net, seed: int) -> tuple[NetModule, NetModule]
 class Autoencoder(Trained):
     """Cross-entropy of a row and what comes out of the decoder, summed over the coordinates.
 
-    frozen: the encoder is public, so that only the decoder is trained.
+    frozen: the encoder is public, so that only the decoder is trained. means: the mean vector of the rows,
+    where it is known: the decoder, whose last layer is a logistic one, starts there.
     """
 
     def __init__(
@@ -93,6 +98,7 @@ class Autoencoder(Trained):
         encoder: Net,
         decoder: Net,
         *,
+        means: npt.NDArray[np.float64] | None = None,
         frozen: bool,
         optimiser: Optimiser,
         facts: dict[str, Any],
@@ -105,6 +111,18 @@ class Autoencoder(Trained):
             nn.ModuleDict({"decoder": second}) if frozen else Pair(first, second), encoding, optimiser, facts
         )
         self.loss_bound = 2.0 * encoding.width
+        if means is not None:
+            self._start_at(means)
+
+    def _start_at(self, means: npt.NDArray[np.float64]) -> None:
+        """Whatever the code is, the decoder gives about `means` at first: a training need not spend its first
+        steps on what is known.
+        """
+        known = means.clip(RAREST, 1 - RAREST)
+        last = self._decoder[-1]
+        assert isinstance(last, LayerModule) and last.layer.activation == "sigmoid"
+        with torch.no_grad():
+            last.linear.bias.copy_(torch.from_numpy(np.log(known / (1 - known))))
 
     def losses(self, network: Any, rows: torch.Tensor, companions: torch.Tensor | None) -> torch.Tensor:
         made = network["decoder"](self._encoder(rows)) if self._encoder is not None else network(rows)
