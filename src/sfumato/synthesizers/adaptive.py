@@ -53,7 +53,7 @@ from sfumato.synthesizers.workload import Clique, Workload, importance_of, sets_
 
 Floats = npt.NDArray[np.float64]
 
-ROW_COUNT, ONE_WAY = 0.01, 0.12
+ROW_COUNT, ONE_WAY = 0.01, 0.16
 """Shares of the budget."""
 SWEEPS = (12, 30)
 """Sweeps of the fit between rounds, and of the last one."""
@@ -76,7 +76,7 @@ SCREENING = 2 / 3
 """… and of this, the share for choosing them; the rest scores those that were chosen."""
 TOLERABLE = 0.05
 """Share of the rows by which a chosen pair may miss the best one; settles how many are chosen."""
-MARGINS = 6.0
+MARGINS = 4.0
 """Pairs' worth of a column whose pairs are measured by their interactions, which tell nothing of it."""
 LARGEST_CANDIDATE = 20_000
 """Cells of the largest triple that is considered."""
@@ -395,7 +395,7 @@ class _Run:
     def _with_margins(self, choice: Choice) -> Choice:
         """One-way marginals besides, of columns whose pairs are measured by their interactions."""
         apart = {a for clique in choice.cliques if self._portion(clique) < 1 for a in clique}
-        margins = [(a,) for a in sorted(apart) if self._portion((a,)) < 1]
+        margins = [(a,) for a in sorted(apart)]
         importance = [self._importance(clique) for clique in choice.cliques]
         importance += [MARGINS * self._importance(margin) for margin in margins]
         return Choice((*choice.cliques, *margins), scales_of(importance))
