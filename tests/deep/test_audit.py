@@ -19,7 +19,7 @@ from sfumato.privacy.per_example import NORM_AT_MOST, UNITS  # noqa: E402
 from sfumato.privacy.rounded_gaussian import RoundedGaussian  # noqa: E402
 from sfumato.privacy.subsampled import Schedule, epsilon, mu_squared, smallest_noise  # noqa: E402
 
-STEPS, RATE, DELTA, LEVEL = 8, Fraction(1, 2), 1e-5, 1e-7
+STEPS, RATE, DELTA, LEVEL, RUNS = 8, Fraction(1, 2), 1e-5, 1e-7, 500
 
 
 def runs(with_row: bool, noise: float, count: int) -> np.ndarray:
@@ -72,7 +72,7 @@ def noise_for(target: float) -> tuple[float, float]:
 def test_a_training_is_no_easier_to_tell_than_is_charged(target):
     assert isinstance(check_places(program(width=2), plan(), codes), bool)
     noise, mu = noise_for(target)
-    proven = mu_at_least(runs(True, noise, 600), runs(False, noise, 600))
+    proven = mu_at_least(runs(True, noise, RUNS), runs(False, noise, RUNS))
     print(f"\nepsilon {target:g}: mu charged {mu:.3f}, proven at least {proven:.3f}")  # noqa: T201
     assert proven <= mu
 
@@ -81,7 +81,7 @@ def test_a_training_is_no_easier_to_tell_than_is_charged(target):
 @pytest.mark.parametrize("target", [4.0, 10.0])
 def test_half_of_the_noise_is_found_out(target):
     noise, mu = noise_for(target)
-    proven = mu_at_least(runs(True, noise / 2, 600), runs(False, noise / 2, 600))
+    proven = mu_at_least(runs(True, noise / 2, RUNS), runs(False, noise / 2, RUNS))
     claimed = epsilon([Schedule(noise=noise, rate=float(RATE), steps=STEPS)], DELTA)
     print(f"\nepsilon {claimed:.3g}: mu charged {mu:.3f}, proven at least {proven:.3f}")  # noqa: T201
     assert proven > mu

@@ -12,14 +12,19 @@ torch = pytest.importorskip("torch", reason="torch is not installed: pip install
 from tests.deep.programs import OPTIONS, SCHEMA, plan, table  # noqa: E402
 
 import sfumato as sf  # noqa: E402
-from sfumato.errors import UsageError  # noqa: E402
+from sfumato.domain.alphabet import symbols_of  # noqa: E402
+from sfumato.errors import JobError, UsageError  # noqa: E402
 from sfumato.privacy import dpsgd  # noqa: E402
+from sfumato.privacy.dataset_ledger import DatasetLedger  # noqa: E402
 from sfumato.privacy.dpsgd import Trainer, check_places, pack, parameters_of, set_parameters, unpack  # noqa: E402
+from sfumato.privacy.filter import Budget  # noqa: E402
 from sfumato.privacy.mechanisms.training import DpSgd, schedule_of  # noqa: E402
 from sfumato.privacy.per_example import NORM_AT_MOST, UNITS  # noqa: E402
+from sfumato.privacy.private_table import PrivateTable  # noqa: E402
 from sfumato.privacy.rounded_gaussian import RoundedGaussian  # noqa: E402
 from sfumato.privacy.subsampled import epsilon, epsilon_of_renyi, mu_squared, renyi  # noqa: E402
 from sfumato.privacy.unit import PrivacyUnit  # noqa: E402
+from sfumato.schema import read_schema  # noqa: E402
 from sfumato.synthesizers.deep.common import adam  # noqa: E402
 from sfumato.synthesizers.deep.encoding import Encoding, linear  # noqa: E402
 from sfumato.synthesizers.deep.nets import chain  # noqa: E402
@@ -266,6 +271,7 @@ def test_progress_tells_loss_and_epsilon(fitted):
 
 
 def test_an_interrupted_training_is_charged(monkeypatch, tmp_path):
+    """In full, in the run's own ledger and in the one on disk, so that nobody can train again for nothing."""
     right, steps = Trainer.sum, []
 
     def interrupted(self, batch, *given):
@@ -275,17 +281,48 @@ def test_an_interrupted_training_is_charged(monkeypatch, tmp_path):
         return right(self, batch, *given)
 
     monkeypatch.setattr(Trainer, "sum", interrupted)
-    ledger = tmp_path / "ledger"
+    ledger = DatasetLedger(tmp_path / "ledger")
+    ledger.limit("d", epsilon=1.0, delta=1e-5)
+    facts = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "method": "dp-vae",
+        "schema": SCHEMA,
+        "ledger": tmp_path / "ledger",
+    }
+    options = {"steps": 80, "hidden": 8, "rows": 60}
     with pytest.raises(KeyboardInterrupt):
-        sf.fit(
-            table(), epsilon=1.0, method="dp-vae", schema=SCHEMA, ledger=ledger, dataset="d",
-            options={"steps": 80, "hidden": 8},
-        )  # fmt: skip
-    from sfumato.privacy.dataset_ledger import DatasetLedger
-
-    assert (
-        DatasetLedger(ledger).epsilon("d") >= 1.0 if hasattr(DatasetLedger, "epsilon") else ledger.read_text()
+        sf.fit(table(), dataset="d", options=options, **facts)
+    assert (held := ledger.spent("d")).runs == 1 and held.epsilon > 0.8
+    with pytest.raises(JobError):
+        sf.fit(table(), dataset="d", options=options, **facts)
+    held = PrivateTable.open(table()).curator(
+        unit=PrivacyUnit(), budget=Budget(epsilon=1.0, delta=1e-5, training=True)
     )
+    steps.clear()
+    columns = [symbols_of(read_schema(SCHEMA)[name]) for name in ("a", "b")]
+    with pytest.raises(KeyboardInterrupt):
+        held.train(
+            program(), encoders=columns, total=60, batch=6.0, steps=80, clip=1.0, spend=held.left, share=1.0,
+            purpose="network",
+        )  # fmt: skip
+    (entry,) = held.ledger
+    assert entry.parameters["steps"] == 80 and held.left < 0.01 * held.filter.limit and not held.transcript
+
+
+def test_as_many_steps_as_are_accounted(monkeypatch):
+    right, made = Trainer.step, []
+
+    def counted(self, number, noise):
+        made.append(number)
+        return right(self, number, noise)
+
+    monkeypatch.setattr(Trainer, "step", counted)
+    model = sf.fit(
+        table(), epsilon=1.0, method="dp-auto-gan", schema=SCHEMA, options=OPTIONS["dp-auto-gan"][0] | {"rows": 60}
+    )  # fmt: skip
+    accounted = [entry.parameters["steps"] for entry in model.ledger if entry.mechanism == "dp_sgd"]
+    assert made == [step for steps in accounted for step in range(steps)]
 
 
 def test_noise_of_two_trainings_differs():
@@ -299,10 +336,9 @@ def test_noise_of_two_trainings_differs():
 
 def test_prices_are_for_persons_too():
     mechanism = DpSgd(program=program(), encoders=(), plan=plan(rate=Fraction(1, 50)), delta=1e-8)
-    one, three = (
-        mechanism.cost(PrivacyUnit(column=None if m == 1 else "who", at_most=m)) for m in (1, 3)
-    )  # fmt: skip
-    assert three.add_remove.mu2 > 3 * one.add_remove.mu2
+    one = mechanism.cost(PrivacyUnit())
+    three = mechanism._price(PrivacyUnit(column="who", at_most=3), "add-remove")
+    assert three.mu2 > 3 * one.add_remove.mu2
     assert one.replace.mu2 > 3.9 * one.add_remove.mu2
     assert one.draws == 4 * (mechanism.size + 1) and one.distance < 2.0**-200
 

@@ -239,10 +239,10 @@ class Trainer:
         plan, times = self.plan, self.plan.times
         count = -(-batch.size // MULTIPLE) * MULTIPLE
         if plan.group == 1:
-            places, there = np.zeros((count, 1), np.int64), np.zeros((count, 1), np.float32)
+            places, there = np.zeros((count, 1), np.int64), np.zeros((count, 1))
             places[: batch.size, 0], there[: batch.size] = batch, 1.0
         else:
-            places, there = np.zeros((count, times), np.int64), np.zeros((count, times), np.float32)
+            places, there = np.zeros((count, times), np.int64), np.zeros((count, times))
             for i, unit in enumerate(batch.tolist()):
                 members = self._members[unit][:times]
                 places[i, : members.size], there[i, : members.size] = members, 1.0

@@ -53,7 +53,7 @@ MARGIN = 2.0**-40
 """Distance of V to the approximate α within which the decision is made in high precision."""
 _BITS = 320
 _EXTRA = 320
-_BLOCK = 1 << 15
+_BLOCK = 1 << 14
 _GUIDE_BITS = 15
 Floats = npt.NDArray[np.float64]
 
