@@ -46,7 +46,7 @@ def test_plan_says_when_single_records_are_dear(tmp_path):
         '[columns]\nsex = {type = "categorical", values = ["f", "m"]}\nage = {type = "int", min = 0, max = 99}\n'
     )
     words = ("plan", "--schema", schema, "--rows", 20_000, "--method", "roo")
-    many = sfumato(*words, "--epsilon", 1)
+    many = sfumato(*words, "--epsilon", 1, "--delta", 0)
     assert many.code == 0
     assert "a noisy histogram would be cheaper (sfumato draw --sampler laplace-euclid)" in many.err
     assert "SubRR, with --rows-at-least 20000 would be cheaper" in many.err
