@@ -53,8 +53,8 @@ def test_plan_says_when_single_records_are_dear(tmp_path):
     public = sfumato(*words, "--epsilon", 1, "--neighbours", "replace", "--delta", 0, "--json").json()
     assert public["delta"] == 0
     assert any(text.startswith("SubRR would be cheaper") for text in public["plans"][0]["warnings"])
-    # For one record neither is.
-    assert sfumato(*words, "--epsilon", 1, "--set", "records=1").err.count("cheaper") == 0
+    # For one record at a large epsilon neither is.
+    assert sfumato(*words, "--epsilon", 3, "--set", "records=1").err.count("cheaper") == 0
 
 
 @pytest.mark.parametrize(
