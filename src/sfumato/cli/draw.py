@@ -95,7 +95,8 @@ def draw(
     at_most
         With --unit: rows kept of each person, chosen at random. Default: 1.
     rows_at_least
-        A public number of rows up to which subrr fills a smaller table, where the number of rows is private.
+        A public number of rows that the table should have, where the exact one is private: auto compares
+        samplers at it, and subrr fills a smaller table up to it.
     complete
         Add the other columns of the schema, uniform over what they can hold: from nothing private.
     output

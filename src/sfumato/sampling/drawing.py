@@ -106,9 +106,10 @@ def draw(
     materialised. sampler: a name, or "auto" (`sfumato.sampling.choice`). delta: 0 for pure epsilon-DP; above,
     m draws are composed by privacy-loss distributions. neighbours: as the schema states it, else
     "add-remove"; under "replace" with single rows as units the number of rows is public, and used.
-    rows_at_least: a public number of rows up to which SubRR fills a smaller table, where the number of rows
-    is private. complete: add the other columns of the schema, drawn uniformly from their alphabets with
-    `seed`, from nothing private. ledger, dataset, insecure_noise_seed: as in `sfumato.fit`.
+    rows_at_least: a public number of rows, where the exact one is private, at which "auto" compares samplers
+    and up to which SubRR fills a smaller table. complete: add the other columns of the schema, drawn
+    uniformly from their alphabets with `seed`, from nothing private. ledger, dataset, insecure_noise_seed: as
+    in `sfumato.fit`.
 
     Raises SfumatoError before anything is charged for whatever is wrong with options, schema or table.
     """
