@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from sfumato.attacks.attack import run
 from sfumato.attacks.ceiling import Guarantee
 from sfumato.attacks.people import AttackSettings
@@ -63,7 +65,11 @@ def with_attacks(
     settings = AttackSettings(
         guarantee=guarantee, targets=QUICK_TARGETS, work=QUICK_WORK, guessed=8, seed=seed
     )
-    return found.extended(run(found.pair, settings, progress=progress))
+    start = time.monotonic()
+    whole = found.extended(run(found.pair, settings, progress=progress))
+    seconds = {**found.facts.get("seconds", {}), "attacks": round(time.monotonic() - start, 3)}
+    stated = None if guarantee is None else guarantee.state()
+    return attrs.evolve(whole, facts={**found.facts, "guarantee": stated, "seconds": seconds})
 
 
 def person_of(model: Model | None) -> str | None:
