@@ -69,7 +69,7 @@ class Sides:
 def scores(sides: Sides, asked: argparse.Namespace) -> None:
     lines = Lines(method=15, by=7, seeds=5, shape=6, least_shape=11, pair=6, least_pair=10, fit_cpu=7)
     for method in asked.methods:
-        for side in ("sfumato", "sdv"):
+        for side in asked.sides:
             found: dict[str, list[float]] = {"shape": [], "pair": [], "seconds": []}
             for seed in range(asked.seeds):
                 made = sides.folder / "made.csv"
@@ -109,6 +109,7 @@ def main() -> None:
     )
     parser.add_argument("what", choices=("scores", "speed"))
     parser.add_argument("--methods", nargs="+", default=["ctgan", "tvae"])
+    parser.add_argument("--sides", nargs="+", default=["sfumato", "sdv"], help="whose scores to print")
     parser.add_argument("--epochs", type=int, help="default: 20 for scores, 4 for speed")
     parser.add_argument("--seeds", type=int, default=3, help="seeds, or repeats for speed")
     parser.add_argument("--rows", type=int, help="take a random subset of so many rows")

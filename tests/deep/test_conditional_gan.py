@@ -12,9 +12,11 @@ from tests.deep.programs import SCHEMA
 from sfumato.domain.codecs import GridCodec, codec_for
 from sfumato.schema import read_schema
 from sfumato.synthesizers.deep import conditional_gan as source
+from sfumato.synthesizers.deep.gan_learner import GanSettings, Labels, shape_of
 from sfumato.synthesizers.deep.modal import Modal, modal
+from sfumato.synthesizers.deep.nets import Weighted
 
-SETTINGS = source.GanSettings(
+SETTINGS = GanSettings(
     epochs=1, batch=60, noise_dim=8, generator_dim=(16, 12), critic_dim=(16, 12), generator_rate=1e-3,
     generator_decay=0.0, critic_rate=1e-3, critic_decay=0.0, critic_steps=1, log_frequency=True, pac=10, seed=0,
 )  # fmt: skip
@@ -47,10 +49,10 @@ def _run(parts, **facts):
 
     made, shares, codes = parts
     settings = attrs.evolve(SETTINGS, **facts)
-    labels = source.Labels(made, shares)
+    labels = Labels(made, shares)
     torch.manual_seed(1)
-    generator = source.Generator(source.shape_of(settings, labels.count, made.encoding.width))
-    run = source._Run(made, labels, settings, generator)
+    generator = source.Generator(shape_of(settings, labels.count, made.encoding.width))
+    run = source.Run(made, labels, settings, generator)
     run._prepare(*made.draw(codes, np.random.default_rng(0)))
     return run, labels
 
@@ -115,7 +117,7 @@ def test_what_is_kept_is_the_settled_generator(parts) -> None:
     generator.settle(lambda: run.inputs(labels.frequencies())[0])
     given = run.inputs(labels.frequencies())[0]
     generator.eval()
-    kept = source.unflatten(generator.net, generator.flat())
+    kept = Weighted.of_flat(generator.net, generator.flat())
     assert np.allclose(kept(given.double().numpy()), generator(given).detach().numpy(), atol=1e-4)
 
 

@@ -124,3 +124,25 @@ def test_labels_that_no_row_has_are_left_out() -> None:
     assert column.encoding.label_code.tolist() == [1, 3]
     encoding = Modal(columns=(column,)).encoding
     assert head_of(encoding).softmax == ((0, 2),)
+
+
+def test_frequent_values_are_labels() -> None:
+    codec = _codec(list(range(101)))
+    values = np.where(np.random.default_rng(0).random(4000) < 0.8, 0, _two_hills())
+    codes = values + codec.atoms
+    column = modal(
+        codec, np.bincount(codes, minlength=codec.size) / 4000, rows=4000, at_most=10, normal=False
+    )
+    labels, numbers = column.draw(codes, np.random.default_rng(0))
+    (spike,) = set(labels[values == 0])
+    assert column.encoding.label_code[spike] == codec.atoms and not numbers[values == 0].any()
+    assert (labels[values > 0] < column.encoding.scale.size).all()
+    back = column.encoding.decode(
+        np.eye(column.encoding.labels)[labels], numbers, np.random.default_rng(1), "argmax"
+    )
+    assert (back == codes).mean() > 0.995
+    # Few values, each of them frequent: no number is left.
+    few = modal(
+        codec, np.bincount([1, 1, 9, 9, 30], minlength=codec.size) / 5, rows=5, at_most=10, normal=False
+    )
+    assert few.modes is None and few.encoding.labels == 3

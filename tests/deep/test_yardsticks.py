@@ -60,8 +60,8 @@ RELATED = {
     "method", [pytest.param(name, marks=[] if name == "tvae" else [pytest.mark.slow]) for name in METHODS]
 )
 def test_margins_and_relations_are_learned(method: str) -> None:
-    real = related()
-    few = {"epochs": 40 if method == "tvae" else 60, "batch_size": 200}
+    real = related(2000)
+    few = {"epochs": 30 if method == "tvae" else 60, "batch_size": 200}
     wide = (
         {}
         if method == "tvae"
@@ -78,7 +78,7 @@ def test_margins_and_relations_are_learned(method: str) -> None:
     for label, centre in (("up", 70), ("down", 20)):
         part = made.filter(pl.col("c") == label)["a"]
         assert (part - centre).abs().median() < 6, (label, part.median())
-    assert made.select(pl.corr("a", "b")).item() > 0.3
+    assert made.select(pl.corr("a", "b")).item() > 0.2
     for name in ("a", "b"):
         levels = np.quantile(real[name], np.arange(0.1, 0.91, 0.1))
         gap = [abs((made[name] <= level).mean() - (real[name] <= level).mean()) for level in levels]
@@ -194,6 +194,15 @@ def test_a_missing_package_costs_nothing(method: str, tmp_path: Path, monkeypatc
     with pytest.raises(UsageError, match=r"pip install 'sfumato\[deep\]'"):
         sf.fit(table(), method=method, schema=SCHEMA, ledger=tmp_path / "l", dataset="d", **facts)
     assert not (tmp_path / "l").exists()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_are_drawn_and_files_checked_without_torch(method: str, tmp_path: Path, monkeypatch) -> None:
+    fit(method).save(tmp_path / "m")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert sf.load(tmp_path / "m").sample(5, seed=0).height == 5
+    with pytest.raises(GuaranteeError, match="The file itself is whole"):
+        sf.verify(tmp_path / "m")
 
 
 @pytest.mark.parametrize(

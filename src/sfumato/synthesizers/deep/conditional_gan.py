@@ -20,13 +20,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from attrs import frozen
 from torch import nn
 
-from sfumato.privacy.dpsgd import pack
+from sfumato.synthesizers.deep.gan_learner import ConditionalGan, GanSettings, Labels
 from sfumato.synthesizers.deep.modal import Modal, blocks_of
 from sfumato.synthesizers.deep.modules import device
-from sfumato.synthesizers.deep.nets import SLOPE, Layer, Net, Weighted
+from sfumato.synthesizers.deep.nets import SLOPE, Net
 
 TEMPERATURE = 0.2
 """Of the Gumbel softmax."""
@@ -37,62 +36,19 @@ SETTLING = 200
 """Batches from which the normalisation of the generator's layers is taken once it is trained."""
 
 
-@frozen(kw_only=True)
-class GanSettings:
-    """What `sfumato.synthesizers.deep.ctgan.Ctgan` says of them."""
-
-    epochs: int
-    batch: int
-    noise_dim: int
-    generator_dim: tuple[int, ...]
-    critic_dim: tuple[int, ...]
-    generator_rate: float
-    generator_decay: float
-    critic_rate: float
-    critic_decay: float
-    critic_steps: int
-    log_frequency: bool
-    pac: int
-    seed: int
-
-
-def shape_of(settings: GanSettings, labels: int, width: int) -> Net:
-    """The generator as it is kept: layers that put their input behind their output, normalisation within."""
-    net, inputs = [], settings.noise_dim + labels
-    for outputs in settings.generator_dim:
-        net.append(Layer(inputs=inputs, outputs=outputs, activation="relu", joined=True))
-        inputs += outputs
-    return (*net, Layer(inputs=inputs, outputs=width, activation="none"))
-
-
-class Labels:
-    """The labels that rows are made for: those of all columns without numbers, one after the other."""
-
-    def __init__(self, modal: Modal, shares: Sequence[npt.NDArray[Any]]) -> None:
-        self.blocks = [
-            (place, start, end)
-            for place, start, end in blocks_of(modal.encoding)
-            if not modal.columns[place].encoding.numeric
-        ]
-        self.offsets = np.cumsum([0, *(end - start for _, start, end in self.blocks)])
-        self.count = int(self.offsets[-1])
-        self.shares = [shares[place][modal.columns[place].encoding.label_code] for place, _, _ in self.blocks]
-
-    def frequencies(self) -> npt.NDArray[np.float64]:
-        """Probability of every label, when a column is drawn, and one of its labels as it occurs."""
-        if not self.blocks:
-            return np.zeros(0)
-        return np.concatenate([share / share.sum() for share in self.shares]) / len(self.blocks)
-
-    def training(self, rows: float, *, log_frequency: bool) -> npt.NDArray[np.float64]:
-        """The same while training: in proportion to log(1 + count)."""
-        if not self.blocks:
-            return np.zeros(0)
-        found = []
-        for share in self.shares:
-            weight = np.log1p(rows * share) if log_frequency else share
-            found.append(weight / weight.sum())
-        return np.concatenate(found) / len(self.blocks)
+def train(
+    learner: ConditionalGan, codes: npt.NDArray[np.integer], report: Callable[[str], None]
+) -> npt.NDArray[np.float32]:
+    """The numbers of the generator, trained on rows of codes, for `Weighted.of_flat`."""
+    # Initial weights come from torch's own generator, which is put back as it was.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(learner.settings.seed)
+        generator = Generator(learner.net).to(device())
+        run = Run(learner.modal, learner.labels, learner.settings, generator)
+    if len(codes):
+        run.train(codes, learner.rows, report)
+    generator.settle(lambda: run.inputs(learner.frequencies)[0])
+    return generator.flat()
 
 
 class Generator(nn.Module):
@@ -120,7 +76,7 @@ class Generator(nn.Module):
                 self(inputs())
 
     def flat(self) -> npt.NDArray[np.float32]:
-        """Numbers of `net`, normalisation multiplied into the weights, for `unflatten`."""
+        """Numbers of `net`, normalisation multiplied into the weights, for `Weighted.of_flat`."""
         parts = []
         for place, dense in enumerate(self.dense):
             weight, bias = dense.weight.double(), dense.bias.double()
@@ -132,23 +88,6 @@ class Generator(nn.Module):
                 bias = (bias - norm.running_mean.double()) * factor + norm.bias.double()
             parts += [weight.reshape(-1), bias]
         return torch.cat(parts).detach().cpu().numpy().astype(np.float32)
-
-
-def count_numbers(net: Net) -> int:
-    """Numbers of a network of dense layers."""
-    return sum((layer.inputs + 1) * layer.outputs for layer in net)
-
-
-def unflatten(net: Net, flat: npt.NDArray[Any]) -> Weighted:
-    """The network with the numbers that `flat` gave."""
-    numbers, start = [], 0
-    for layer in net:
-        middle = start + layer.inputs * layer.outputs
-        end = middle + layer.outputs
-        weight = flat[start:middle].reshape(layer.outputs, layer.inputs).astype(np.float64)
-        numbers.append({"weight": weight, "bias": flat[middle:end].astype(np.float64)})
-        start = end
-    return Weighted(net=net, numbers=tuple(numbers))
 
 
 class Critic:
@@ -192,45 +131,7 @@ class Critic:
         return slope.norm(dim=1)
 
 
-class ConditionalGan:
-    """A `sfumato.privacy.mechanisms.plain_training.Learner`: learns the numbers of the generator."""
-
-    def __init__(
-        self,
-        modal: Modal,
-        shares: Sequence[npt.NDArray[Any]],
-        *,
-        rows: float,
-        settings: GanSettings,
-        facts: dict[str, Any],
-    ) -> None:
-        self._modal, self._settings, self._facts = modal, settings, facts
-        self._labels = Labels(modal, shares)
-        self._rows = rows
-        self.net = shape_of(settings, self._labels.count, modal.encoding.width)
-        self.shape = (1, -(-count_numbers(self.net) // 2))
-
-    @property
-    def frequencies(self) -> npt.NDArray[np.float64]:
-        """Probability of each label that rows are made for."""
-        return self._labels.frequencies()
-
-    def describe(self) -> dict[str, Any]:
-        return {**self._facts, "shapes": [layer.numbers() for layer in self.net]}
-
-    def learn(self, codes: npt.NDArray[np.integer], report: Callable[[str], None]) -> npt.NDArray[np.int64]:
-        # Initial weights come from torch's own generator, which is put back as it was.
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self._settings.seed)
-            generator = Generator(self.net).to(device())
-            run = _Run(self._modal, self._labels, self._settings, generator)
-        if len(codes):
-            run.train(codes, self._rows, report)
-        generator.settle(lambda: run.inputs(self.frequencies)[0])
-        return pack(generator.flat()[None])
-
-
-class _Run:
+class Run:
     """One training."""
 
     def __init__(self, modal: Modal, labels: Labels, settings: GanSettings, generator: Generator) -> None:

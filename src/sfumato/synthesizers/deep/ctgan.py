@@ -14,7 +14,9 @@ from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers import sdv_backend
 from sfumato.synthesizers.deep.common import check_choice, check_positive, need_torch
+from sfumato.synthesizers.deep.gan_learner import ConditionalGan, GanSettings
 from sfumato.synthesizers.deep.modal_generator import ModalGenerator
+from sfumato.synthesizers.deep.nets import Weighted
 from sfumato.synthesizers.deep.yardstick import check_sizes, know, released
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.released_generator import ReleasedRecords
@@ -92,8 +94,6 @@ class Ctgan:
             return sdv_backend.learn(
                 curator, domain, method=self.name, options=self._for_sdv(), keep=self.sdv_rows
             )
-        from sfumato.synthesizers.deep.conditional_gan import ConditionalGan, GanSettings, unflatten
-
         known = know(curator, domain, method=self.name, at_most=self.num_modes, normal=self.normal)
         learner = ConditionalGan(
             known.modal,
@@ -120,7 +120,7 @@ class Ctgan:
         return ModalGenerator(
             total=known.total,
             encoding=known.modal.encoding,
-            net=unflatten(learner.net, released(answer)),
+            net=Weighted.of_flat(learner.net, released(answer)),
             condition=learner.frequencies,
         )
 

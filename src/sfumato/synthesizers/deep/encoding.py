@@ -318,13 +318,15 @@ def on_a_line(
     ranked: bool = False,
     full: bool = False,
     among: npt.NDArray[np.bool_] | None = None,
+    spikes: Ints | None = None,
 ) -> ColumnEncoding:
-    """Numbers of the cells, and labels for modes, missing and special codes (`among` these, where given),
-    where there is more than one.
+    """Numbers of the cells, and labels for modes, missing and special codes (`among` these, where given) and
+    the codes `spikes`, where there is more than one.
     """
     shift, scale = (np.zeros(1), np.ones(1)) if shift is None or scale is None else (shift, scale)
     member = np.zeros(codec.cells, np.int64) if member is None else member
     atoms = np.flatnonzero((codec.allowed if among is None else among)[: codec.atoms])
+    atoms = atoms if spikes is None else np.concatenate([atoms, spikes])
     label = np.full(codec.size, -1)
     label[codec.atoms :] = member
     label[atoms] = scale.size + np.arange(atoms.size)

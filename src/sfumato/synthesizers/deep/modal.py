@@ -2,9 +2,9 @@
 
 A number v is the mode k of a mixture of normal distributions that it is drawn to belong to, in proportion to
 the densities at v, and α = (v - mean_k)/(4 deviation_k), cut at ±0.99. Modes, missing and special codes of a
-number are labels of one block; every other column is one block of labels. Labels that no row has are left
-out. On the normal scale v is Φ⁻¹(F(value)), with the exact distribution function F of the column: a Gaussian
-copula's transform.
+number are labels of one block, and so are single values that many rows have; every other column is one block
+of labels. Labels that no row has are left out. On the normal scale v is Φ⁻¹(F(value)), with the exact
+distribution function F of the column: a Gaussian copula's transform; there frequent values need no label.
 
 A code stands for a cell; a row's v is drawn uniformly in it (on the normal scale: normally within the cell),
 as values of synthetic rows are.
@@ -28,6 +28,8 @@ Ints = npt.NDArray[np.int64]
 
 WIDE = 4.0
 """Deviations of a mode that α = 1 stands for."""
+SPIKE = 0.1
+"""Share of rows from which a single value is a label of its own."""
 INSIDE = 0.99
 """Largest size of α."""
 NARROWEST = 1e-4
@@ -53,7 +55,7 @@ class ModalColumn:
         numbers = np.zeros(codes.size)
         if self.modes is None:
             return label, numbers
-        inside = np.flatnonzero(codes >= self.encoding.first)
+        inside = np.flatnonzero((codes >= self.encoding.first) & (label < self.modes.shares.size))
         cell = codes[inside].astype(np.int64) - self.encoding.first
         place = self.low[cell] + (self.high[cell] - self.low[cell]) * rng.random(cell.size)
         if self.encoding.normal:
@@ -77,7 +79,12 @@ def modal(codec: Codec, shares: Floats, *, rows: float, at_most: int, normal: bo
     there = codec.allowed & (shares > 0)
     if not isinstance(codec, GridCodec) or codec.cells <= FEW or not shares[codec.atoms :].any():
         return ModalColumn(encoding=labels(codec, full=True, among=there), low=none, high=none)
-    held = shares[codec.atoms :] / shares[codec.atoms :].sum()
+    held = shares[codec.atoms :].copy()
+    spikes = np.zeros(0, np.int64) if normal else np.flatnonzero((held >= SPIKE) & (codec.widths == 1))
+    held[spikes] = 0.0
+    if not held.any():
+        return ModalColumn(encoding=labels(codec, full=True, among=there), low=none, high=none)
+    held /= held.sum()
     if normal:
         steps = np.append(0.0, np.cumsum(held)) / held.sum()
         low, high, bounds = steps[:-1], steps[1:], steps[1:-1]
@@ -99,6 +106,7 @@ def modal(codec: Codec, shares: Floats, *, rows: float, at_most: int, normal: bo
         normal=normal,
         full=True,
         among=there,
+        spikes=codec.atoms + spikes,
     )
     return ModalColumn(encoding=encoding, modes=modes, low=low, high=high)
 

@@ -98,6 +98,18 @@ class Weighted:
             x = np.concatenate([y, x], 1) if layer.joined else x + y if layer.residual else y
         return x
 
+    @classmethod
+    def of_flat(cls, net: Net, flat: npt.NDArray[Any]) -> Weighted:
+        """Dense layers without normalisation, from weight and bias of each, one after the other."""
+        numbers, start = [], 0
+        for layer in net:
+            middle = start + layer.inputs * layer.outputs
+            end = middle + layer.outputs
+            weight = flat[start:middle].reshape(layer.outputs, layer.inputs).astype(np.float64)
+            numbers.append({"weight": weight, "bias": flat[middle:end].astype(np.float64)})
+            start = end
+        return cls(net=net, numbers=tuple(numbers))
+
     def arrays(self, name: str) -> dict[str, npt.NDArray[Any]]:
         """For a model file."""
         found: dict[str, npt.NDArray[Any]] = {
@@ -123,6 +135,11 @@ class Weighted:
         if any(a.width != b.inputs for a, b in pairwise(net)):
             raise ValueError("the layers of a network do not fit each other")
         return cls(net=net, numbers=tuple(found))
+
+
+def size_of(net: Net) -> int:
+    """Numbers of dense layers without normalisation."""
+    return sum((layer.inputs + layer.bias) * layer.outputs for layer in net)
 
 
 def activate(name: str, y: Floats) -> Floats:

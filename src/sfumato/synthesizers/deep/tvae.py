@@ -15,6 +15,7 @@ from sfumato.privacy.curator import Curator
 from sfumato.synthesizers import sdv_backend
 from sfumato.synthesizers.deep.common import check_choice, check_positive, need_torch
 from sfumato.synthesizers.deep.modal_generator import ModalGenerator
+from sfumato.synthesizers.deep.vae_learner import TabularVae, VaeSettings
 from sfumato.synthesizers.deep.yardstick import check_sizes, know, released
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.released_generator import ReleasedRecords
@@ -87,8 +88,6 @@ class Tvae:
             return sdv_backend.learn(
                 curator, domain, method=self.name, options=self._for_sdv(), keep=self.sdv_rows
             )
-        from sfumato.synthesizers.deep.tvae_training import TabularVae, VaeSettings
-
         known = know(curator, domain, method=self.name, at_most=self.num_modes, normal=False)
         learner = TabularVae(
             known.modal,
