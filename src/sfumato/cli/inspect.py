@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +55,8 @@ def inspect(
     say(table(rows, header=("column", "type", "codes", "facts")))
     say("")
     spent: dict[str, list[float]] = {}
-    whole = sum(entry.cost.under(fit.ledger.unit["neighbours"]).mu2 for entry in fit.ledger) or 1.0
+    costs = [entry.cost.under(fit.ledger.unit["neighbours"]).mu2 for entry in fit.ledger]
+    whole = sum(cost for cost in costs if math.isfinite(cost)) or 1.0
     for entry in fit.ledger:
         key = f"{entry.number}: {entry.purpose}" if charges else entry.purpose
         held = spent.setdefault(key, [0.0, 0.0, 0.0])
@@ -63,7 +65,8 @@ def inspect(
         held[1] += price.mu2 / whole
         held[2] += price.delta
     lines: list[tuple[str, ...]] = [
-        (key, f"{n:.0f}", f"{share:.1%}", f"{delta:.2g}") for key, (n, share, delta) in spent.items()
+        (key, f"{n:.0f}", "infinite" if math.isinf(share) else f"{share:.1%}", f"{delta:.2g}")
+        for key, (n, share, delta) in spent.items()
     ]
     say(table(lines, header=("purpose", "charges", "share of mu²", "delta")))
     for text in fit.notes:

@@ -78,7 +78,7 @@ def sample(
     fixed = _fixed(where)
     dialect = (writing or WriteOptions()).dialect()
     fit = load(model)
-    if fit.void:
+    if fit.statement.void:
         warn(str(fit.statement))
     wanted = fit.rows if rows is None else rows
     frames = fit.frames(wanted, seed=seed, where=fixed, text=text)

@@ -38,13 +38,15 @@ def publishable_page(model: Model, *, title: str = "") -> Page:
     expected = next(iter(prospects(model, (1.0,))), None)
     noise = _marginals(model)
     table = model.schema.table if getattr(model.schema, "table", None) else ""
-    secret = bool(model.void)
+    void = model.statement.void
+    secret = bool(void)
     return Page(
-        title=title or f"Differentially private model{f' of {table}' if table else ''}",
+        title=title
+        or f"{'Model' if secret else 'Differentially private model'}{f' of {table}' if table else ''}",
         subtitle=f"Method {model.method}; about {model.rows:,} rows (a noisy number) and "
         f"{len(model.schema.columns)} columns.",
         stamp="NOT PRIVATE: do not publish" if secret else STAMP,
-        stamp_means=f"{model.void}." if secret else STAMP_MEANS,
+        stamp_means=f"{void}." if secret else STAMP_MEANS,
         secret=secret,
         guarantee=guarantee_card(model),
         groups=_groups(model, expected, noise),
@@ -326,7 +328,8 @@ def _ledger(model: Model) -> Section:
         blocks=(
             Table(
                 caption="By purpose", header=("purpose", "questions", "share of the budget"), rows=rows,
-                formats=("text", "int", "%"), bars={2: max((row[2] for row in rows), default=1.0) or 1.0},
+                formats=("text", "int", "%"),
+                bars={2: max((row[2] for row in rows if math.isfinite(row[2])), default=1.0) or 1.0},
             ),
             Table(
                 caption="Every charge",
