@@ -20,8 +20,9 @@ CONCENTRATION = 0.001
 NEEDED = 0.005
 """Weight below which a component is left out."""
 ROUNDS = 200
-CLOSE = 1e-4
-"""Rounds end when no weight of a component moves more than this."""
+CLOSE = 1e-3
+"""Rounds end when no weight of a component moves more than this: later ones let components overlap, and then
+the mode says less of where a number is."""
 
 
 @frozen(kw_only=True, eq=False)
