@@ -89,6 +89,48 @@ def test_a_method_without_a_guarantee_goes_without_epsilon_and_says_so(table: Pa
     assert not (tmp_path / "no.csv").exists()
 
 
+def test_what_is_made_of_a_model_without_a_guarantee_says_so_again(table: Path, tmp_path: Path) -> None:
+    model, page = tmp_path / "m", tmp_path / "p.html"
+    words = ("-d", table, "-m", "gaussian-copula", "-n", 50, "-o", tmp_path / "o.csv", "--save", model)
+    ran = sfumato("generate", *words, "--report", page)
+    assert ran.code == 0 and "NOT PRIVATE: report written" in ran.err and "publishable" not in ran.err
+    ran = sfumato("sample", model, "-n", 5, "-o", tmp_path / "s.csv")
+    assert ran.code == 0 and "NO PRIVACY GUARANTEE" in ran.err
+    ran = sfumato("inspect", model)
+    assert "infinite" in ran.out and "nan" not in ran.out
+    ran = sfumato("verify", model)
+    assert ran.code == 3 and "nothing is guaranteed" in ran.err and "The file itself is whole" in ran.err
+
+
+def test_networks_without_a_guarantee_by_the_same_commands(table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
+    model = tmp_path / "m"
+    words = ("-d", table, "-m", "tvae", "--epochs", 1, "-n", 30, "-o", tmp_path / "o.csv", "--save", model)
+    ran = sfumato("generate", *words)
+    assert ran.code == 0 and "NO PRIVACY GUARANTEE" in ran.err
+    assert len((tmp_path / "o.csv").read_text().splitlines()) == 31
+    ran = sfumato("generate", "-d", table, "-m", "ctgan", "--epsilon", 1, "-o", tmp_path / "no.csv")
+    assert ran.code == 2 and "no guarantee" in ran.err and "dp-gan" in ran.err
+    words = (
+        "-d",
+        table,
+        "-g",
+        "dp-copula",
+        "-e",
+        1,
+        "-b",
+        "tvae",
+        "--baseline-epochs",
+        1,
+        "-n",
+        100,
+        "--workers",
+        1,
+    )
+    ran = sfumato("benchmark", *words, "-o", tmp_path / "b.html")
+    assert ran.code == 0 and "tvae" in ran.out and "infinity" in ran.out, ran.err
+
+
 def test_sweep(table: Path, tmp_path: Path) -> None:
     page = tmp_path / "sweep.html"
     words = ("--generator", "dp-copula", "--epsilons", "1,4", "--rows", 400, "--output", page, "--workers", 1)

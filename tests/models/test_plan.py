@@ -4,6 +4,7 @@ import builtins
 import io
 import json
 import math
+from fractions import Fraction
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -272,3 +273,25 @@ def test_real_tables_come_out_as_planned(name, epsilon):
         table.path, table.schema, dialect=table.dialect, epsilon=epsilon, method="adaptive", seed=5
     )
     assert_close([error.two_way], found[:1])
+
+
+@pytest.mark.parametrize("kinds", ["numbers", "labels", "both"])
+def test_the_noise_of_a_copula_is_that_of_its_margins(kinds: str) -> None:
+    """Parts of a pure epsilon are divided plainly, and not as squares."""
+    numbers = {f"n{i}": {"type": "int", "min": 0, "max": 9} for i in range(4)}
+    labels = {f"c{i}": {"type": "categorical", "values": ["x", "y", "z"]} for i in range(2)}
+    columns = {"numbers": numbers, "labels": labels, "both": numbers | labels}[kinds]
+    schema = {"columns": columns}
+    table = {name: ([1, 2, 3] if name in numbers else ["x", "y", "z"]) * 100 for name in columns}
+    (outcome,) = sf.plan(schema, rows=300, epsilon=1.0, method="dp-copula").outcomes
+    model = sf.fit(table, epsilon=1.0, method="dp-copula", schema=schema)
+    scales = {
+        clique[0]: float(Fraction(scale))
+        for entry in model.ledger
+        for clique, scale in zip(
+            entry.parameters.get("cliques", ()), entry.parameters.get("scales", ()), strict=False
+        )
+        if len(clique) == 1
+    }
+    assert set(scales) == set(columns)
+    assert outcome.noise == pytest.approx(math.sqrt(2) * sum(scales.values()) / len(columns), rel=0.05)

@@ -145,6 +145,15 @@ def test_a_model_without_a_guarantee_is_not_called_publishable():
     assert "NOT PRIVATE" in page and "PUBLISHABLE" not in page and 'content="internal"' in page
 
 
+def test_a_method_without_a_guarantee_is_not_called_publishable():
+    with pytest.warns(sf.PrivacyWarning):
+        exact = sf.fit(table(300, 1), method="gaussian-copula")
+    page = publishable_html(exact)
+    assert "NOT PRIVATE" in page and "PUBLISHABLE" not in page and 'content="internal"' in page
+    assert "Differentially private model" not in page and "hnan" not in page and "∞" in page
+    assert "fits the rows as they are" in page
+
+
 def test_no_guarantee_is_said_to_be_unknown_and_a_stated_one_unchecked(evaluation):
     assert "Not known" in internal_html(evaluation)
     assert "not checked" in internal_html(evaluation, guarantee=Guarantee(2.0, 1e-6))

@@ -115,7 +115,8 @@ def generate(
     if model is not None:
         note(f"model saved to {model}", quiet=quiet)
     if report is not None:
-        note(f"publishable report written to {report}", quiet=quiet)
+        kind = "NOT PRIVATE: report" if fit.statement.void else "publishable report"
+        note(f"{kind} written to {report}", quiet=quiet)
     note(str(fit.statement), quiet=quiet)
     if json:
         say_json(

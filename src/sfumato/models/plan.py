@@ -251,11 +251,12 @@ class PlannedRun:
         return sum(share for name, share in self.split.items() if name in own)
 
     def scene(self, epsilon: float) -> Scene:
-        spend = self.spend(epsilon)
+        spend, share = self.spend(epsilon), self.method_share()
         if self.accountant == "pure":
             # k tables with Laplace noise, for epsilon/k each, are as noisy as k Gaussian ones for this Σ mu².
             moves = self.unit.table_l1(self.unit.neighbours)
             spend = (spend * self.distance / moves) ** 2 / (2 * len(self.schema.columns))
+            share **= 2
         cells = learned_cells(self.rows * math.sqrt(spend) / self.distance)
         columns = assume(self.schema, cells=cells)
         return Scene(
@@ -263,7 +264,7 @@ class PlannedRun:
             codecs=tuple(column.codec for column in columns),
             counts=tuple(column.shares * self.rows for column in columns),
             distances={pair: 2 * far * self.rows for pair, far in self.dependence.items()},
-            budget=spend * self.method_share(),
+            budget=spend * share,
             distance=self.distance,
         )
 

@@ -32,6 +32,7 @@ from sfumato.privacy.statement import default_delta
 from sfumato.privacy.unit import PrivacyUnit, check_relation
 from sfumato.scalars import plain, plain_options
 from sfumato.schema import Schema, read_schema
+from sfumato.synthesizers.deep.common import need_torch
 from sfumato.synthesizers.recipe import Recipe, Releases, synthesizers
 from sfumato.synthesizers.run import make_recipe, planned_split, price_of_schema, run, trains
 from sfumato.tables.dialect import CsvDialect
@@ -118,6 +119,10 @@ def prepare(
     if (adapt := getattr(recipe, "for_rows", None)) is not None:
         recipe = adapt(rows)
     epsilon = epsilon_for(recipe, epsilon)
+    if trains(recipe):
+        need_torch(recipe.name)
+    if (check := getattr(recipe, "check_packages", None)) is not None:
+        check()
     facts = Schema(undeclared="draft") if schema is None else read_schema(schema)
     chosen = accountant_of(recipe, accountant)
     found_delta = delta_for(recipe, chosen, delta, facts)

@@ -4,7 +4,8 @@
 2. the whole run is repeated on the recorded answers: each question, its parameters and its recomputed
 cost must be the recorded ones;
 3. the schema, the codecs and every number of the generator come out the same;
-4. epsilon is recomputed from the ledger, and is at most what was asked for.
+4. epsilon is recomputed from the ledger, and is at most what was asked for. A method without a guarantee
+fails here, with a message that says that all else holds.
 """
 
 from __future__ import annotations
@@ -75,6 +76,11 @@ def verify(model: Model) -> Verification:
     ):
         raise GuaranteeError("the model's numbers are not those that the released answers give")
     statement, asked = model.statement, model.request["epsilon"]
+    if statement.void:
+        raise GuaranteeError(
+            f"nothing is guaranteed: {statement.void}. The file itself is whole: its {len(model.ledger)} "
+            "charges are those of the method, and its numbers follow from what it says was released"
+        )
     if not statement.epsilon <= asked * (1 + 1e-9):
         raise GuaranteeError(
             f"the charges add up to epsilon = {statement.epsilon:.6g}, more than the {asked:.6g} asked"

@@ -34,6 +34,7 @@ from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
+from sfumato.privacy.mechanisms.plain_training import Learner, PlainTraining
 from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
@@ -347,6 +348,17 @@ class Curator:
     def unprotected(self, question: Mechanism, *, purpose: str) -> Answer:
         """An answer without noise: an infinite charge, for methods without a guarantee."""
         return self.release(Exact(question=question), purpose=purpose)
+
+    def train_unprotected(self, learner: Learner, *, encoders: Sequence[Encoder], purpose: str) -> Counts:
+        """What `learner` learns from the rows as they are: an infinite charge, for methods without a
+        guarantee.
+        """
+        mechanism = PlainTraining(
+            learner=learner,
+            encoders=tuple(encoders),
+            report=lambda text: self._progress(f"{purpose}: {text}"),
+        )
+        return self.release(mechanism, purpose=purpose).arrays[0]
 
     def total(self, *, spend: float) -> tuple[int, float]:
         """Noisy row count and its noise scale."""

@@ -41,7 +41,8 @@ def publishable_page(model: Model, *, title: str = "") -> Page:
     void = model.statement.void
     secret = bool(void)
     return Page(
-        title=title or f"Differentially private model{f' of {table}' if table else ''}",
+        title=title
+        or f"{'Model' if secret else 'Differentially private model'}{f' of {table}' if table else ''}",
         subtitle=f"Method {model.method}; {model.extent} and {len(model.schema.columns)} columns.",
         stamp="NOT PRIVATE: do not publish" if secret else STAMP,
         stamp_means=f"{void}." if secret else STAMP_MEANS,
@@ -340,7 +341,8 @@ def _ledger(model: Model) -> Section:
         blocks=(
             Table(
                 caption="By purpose", header=("purpose", "questions", "share of the budget"), rows=rows,
-                formats=("text", "int", "%"), bars={2: max((row[2] for row in rows), default=1.0) or 1.0},
+                formats=("text", "int", "%"),
+                bars={2: max((row[2] for row in rows if math.isfinite(row[2])), default=1.0) or 1.0},
             ),
             Table(
                 caption="Every charge",

@@ -32,6 +32,7 @@ from sfumato.synthesizers.copula_generator import CopulaGenerator
 from sfumato.synthesizers.copula_margins import COUNT_SHARE, Margins, even_grid, measure_margins
 from sfumato.synthesizers.latent_correlation import Scored, latent_order
 from sfumato.synthesizers.normal_scores import best_bound
+from sfumato.synthesizers.outlook import Outlook, Scene
 from sfumato.synthesizers.recipe import synthesizer
 
 Floats = npt.NDArray[np.float64]
@@ -103,6 +104,22 @@ class DpCopula:
             "correlation": correlation,
             "frequencies of categories": 1 - self.margins_fraction - correlation,
         }
+
+    def outlook(self, scene: Scene) -> Outlook:
+        """For plans. Parts of a pure epsilon are divided plainly: noise is in proportion to the columns of a
+        kind over their share. A correlation is one number, so that its own noise hardly counts; what a copula
+        holds of relations is taken to be what a tree of pairs holds.
+        """
+        size, (numbers, _, categories) = len(scene.codecs), self.spends(scene.codecs)
+        measured = sum(isinstance(codec, GridCodec) for codec in scene.codecs)
+        noise = sum(k * k / share for k, share in ((measured, numbers), (size - measured, categories)) if k)
+        kept = (1 - COUNT_SHARE) * size**2 / max(noise, 1e-12)
+        return Outlook(
+            one_way=kept**2,
+            relations=1.0 if size > 1 else 0.0,
+            pairs=size - 1,
+            model=lambda: sum(codec.size for codec in scene.codecs) + size * (size - 1) // 2,
+        )
 
     def learn(self, curator: Curator, domain: Domain) -> CopulaGenerator:
         codecs, budget = domain.codecs, curator.left

@@ -5,9 +5,10 @@ To add one, write a file in this package with a frozen class decorated by `@synt
 must be deterministic given the curator's answers, because `sfumato verify` runs it again on the
 recorded answers. A recipe whose options name columns has `check_columns(names)`, which is called with
 the columns to be modelled before anything is charged; `check_facts(schema, stored)` likewise sees all public
-facts. One whose cells of wide numbers are public has `grid(facts)`, which gives their edges; `discovery`
-holds other shares for discovery than the usual ones. One that knows
-better than `outlook.tree_outlook` what it is going to measure has `outlook(scene)`, for plans.
+facts, and `check_packages()` looks for packages that an option needs. One whose cells of wide numbers are
+public has `grid(facts)`, which gives their edges; `discovery` holds other shares for discovery than the usual
+ones. One that knows better than `outlook.tree_outlook` what it is going to measure has `outlook(scene)`, for
+plans.
 """
 
 from __future__ import annotations

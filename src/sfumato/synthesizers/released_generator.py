@@ -21,6 +21,8 @@ class ReleasedRecords:
     """At most so many different rows as were released; which of them is a matter of chance."""
 
     kind: ClassVar[str] = "released"
+    more: ClassVar[str] = "ask for fewer, or release more at a price: set records, or seeds = 'histogram'"
+    """What to do for more of them."""
     records: npt.NDArray[np.int64] = field(converter=lambda value: np.asarray(value, dtype=np.int64))
     """Codes, one row a record."""
     sizes: tuple[int, ...]
@@ -42,7 +44,7 @@ class ReleasedRecords:
             which = "released records have these values" if where else "records were released"
             raise JobError(
                 f"{rows:,} rows were asked for, but {held.size:,} {which}",
-                mend="ask for fewer, or release more at a price: set records, or seeds = 'histogram'",
+                mend=self.more,
             )
         chosen = self.records[rng.permutation(held)[:rows]]
         return [chosen[:, i].astype(code_dtype(size)) for i, size in enumerate(self.sizes)]

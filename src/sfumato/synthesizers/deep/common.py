@@ -67,6 +67,16 @@ def division(*, rows: int | None, marginals: float = 0.0, **trainings: float) ->
     return {purpose: share for purpose, share in shares.items() if share}
 
 
+def check_width(codecs: Sequence[Codec]) -> None:
+    """UsageError naming a column that has more labels than a network takes in."""
+    for codec in codecs:
+        if isinstance(codec, ValuesCodec) and codec.size > WIDEST:
+            raise UsageError(
+                f"column {codec.column!r} has {codec.size:,} values, more than a network takes in",
+                mend=f"declare at most {WIDEST:,} values, or leave the column out",
+            )
+
+
 @frozen(kw_only=True)
 class Start:
     """What a method knows before it trains anything."""
@@ -98,12 +108,7 @@ def start(
     """The number of rows, which is `rows` where that is public and otherwise a noisy count for `spend`, and
     how columns are encoded. `marginals`: what one-way marginals may cost.
     """
-    for codec in codecs:
-        if isinstance(codec, ValuesCodec) and codec.size > WIDEST:
-            raise UsageError(
-                f"column {codec.column!r} has {codec.size:,} values, more than a network takes in",
-                mend=f"declare at most {WIDEST:,} values, or leave the column out",
-            )
+    check_width(codecs)
     # The rate of the batches follows from the count, and so do prices.
     if rows is None:
         curator.ledger.adaptive = True

@@ -170,11 +170,14 @@ class ColumnEncoding:
 
 @frozen(kw_only=True)
 class Head:
-    """Blocks of scores that become shares, and coordinates between 0 and 1 or at most `FURTHEST` in size."""
+    """Blocks of scores that become shares, and coordinates between 0 and 1, or at most `FURTHEST` or 1 in
+    size.
+    """
 
     softmax: tuple[tuple[int, int], ...]
     sigmoid: tuple[int, ...]
     bounded: tuple[int, ...]
+    unit: tuple[int, ...] = ()
 
     def __call__(self, y: Floats) -> Floats:
         y = y.copy()
@@ -185,6 +188,8 @@ class Head:
             y[:, place] = 0.5 * (1 + np.tanh(y[:, place] / 2))
         for place in self.bounded:
             y[:, place] = FURTHEST * np.tanh(y[:, place])
+        for place in self.unit:
+            y[:, place] = np.tanh(y[:, place])
         return y
 
 
@@ -300,9 +305,9 @@ def modes(codec: Codec, counts: Floats, *, at_most: int) -> ColumnEncoding:
     return on_a_line(codec, numbers, edges[1:-1] - 0.5, shift=shift, scale=scale, member=member)
 
 
-def labels(codec: Codec, *, full: bool = False) -> ColumnEncoding:
-    """Each code that may occur is a label."""
-    kept = np.flatnonzero(codec.allowed)
+def labels(codec: Codec, *, full: bool = False, among: npt.NDArray[np.bool_] | None = None) -> ColumnEncoding:
+    """Each code that may occur is a label; `among` these, where given."""
+    kept = np.flatnonzero(codec.allowed if among is None else among)
     label = np.full(codec.size, -1)
     label[kept] = np.arange(kept.size)
     none = np.zeros(0)
@@ -328,11 +333,17 @@ def on_a_line(
     member: Ints | None = None,
     normal: bool = False,
     ranked: bool = False,
+    full: bool = False,
+    among: npt.NDArray[np.bool_] | None = None,
+    spikes: Ints | None = None,
 ) -> ColumnEncoding:
-    """Numbers of the cells, and labels for modes, missing and special codes where there is more than one."""
+    """Numbers of the cells, and labels for modes, missing and special codes (`among` these, where given) and
+    the codes `spikes`, where there is more than one.
+    """
     shift, scale = (np.zeros(1), np.ones(1)) if shift is None or scale is None else (shift, scale)
     member = np.zeros(codec.cells, np.int64) if member is None else member
-    atoms = np.flatnonzero(codec.allowed[: codec.atoms])
+    atoms = np.flatnonzero((codec.allowed if among is None else among)[: codec.atoms])
+    atoms = atoms if spikes is None else np.concatenate([atoms, spikes])
     label = np.full(codec.size, -1)
     label[codec.atoms :] = member
     label[atoms] = scale.size + np.arange(atoms.size)
@@ -348,6 +359,7 @@ def on_a_line(
         label_code=np.concatenate([-1 - np.arange(scale.size), atoms]),
         scale=scale,
         ranked=ranked,
+        full=full,
     )
 
 

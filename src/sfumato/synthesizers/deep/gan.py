@@ -6,11 +6,11 @@ Equations, options and what is charged: docs/methods/dp-gan.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import field, frozen
 
 from sfumato.discovery.discover import Domain
 from sfumato.domain.codecs import Codec, GridCodec
@@ -41,6 +41,13 @@ MARGINALS_SHARE = 0.3
 """Of the budget, with the number of rows."""
 
 
+def _bounds(value: Any) -> tuple[float, ...] | dict[str, tuple[float, ...]]:
+    """Pairs as tuples, also where a file had lists."""
+    if isinstance(value, dict):
+        return {str(name): tuple(pair) for name, pair in value.items()}
+    return tuple(value)
+
+
 @synthesizer("dp-gan")
 @frozen(kw_only=True)
 class DpGan:
@@ -69,8 +76,9 @@ class DpGan:
     ecdf_epsilon: float = 0.0
     """How much of epsilon the noisy distributions of all columns get, as if they were all there is; 0: three
     tenths of the budget."""
-    ecdf_bounds: tuple[float, ...] = ()
-    """Least and largest value of every number, within its declared bounds."""
+    ecdf_bounds: tuple[float, ...] | dict[str, tuple[float, ...]] = field(factory=tuple, converter=_bounds)
+    """Least and largest value of every number, within its declared bounds; or of those columns that it
+    names."""
     epochs: int = 100
     batch: float = 128.0
     clip: float = 1.0
@@ -103,8 +111,9 @@ class DpGan:
             raise ValueError("label_smoothing lies in [0, 0.5), aux_lambda and ecdf_epsilon are at least 0")
         if self.rectify_marginals and self.numeric != "uniform":
             raise ValueError('rectify_marginals needs numeric = "uniform"')
-        if self.ecdf_bounds and (len(self.ecdf_bounds) != 2 or not self.ecdf_bounds[0] < self.ecdf_bounds[1]):
-            raise ValueError("ecdf_bounds are two numbers, the smaller one first")
+        every = self.ecdf_bounds.values() if isinstance(self.ecdf_bounds, dict) else [self.ecdf_bounds]
+        if any(pair and (len(pair) != 2 or not pair[0] < pair[1]) for pair in every):
+            raise ValueError("ecdf_bounds are two numbers, the smaller one first, or such a pair for columns")
 
     def check_columns(self, names: Sequence[str]) -> None:
         """UsageError when the condition is no column."""
@@ -112,6 +121,11 @@ class DpGan:
             raise UsageError(
                 f"there is no column {self.condition!r} to condition on", mend=f"columns: {', '.join(names)}"
             )
+        for name in self.ecdf_bounds if isinstance(self.ecdf_bounds, dict) else ():
+            if name not in names:
+                raise UsageError(
+                    f"ecdf_bounds are for {name!r}, which is no column", mend=f"columns: {', '.join(names)}"
+                )
 
     def split(self, columns: int) -> dict[str, float]:
         counted = MARGINALS_SHARE * ROWS_SHARE
@@ -131,7 +145,7 @@ class DpGan:
         from sfumato.synthesizers.deep.programs import Discriminator
 
         codecs, budget = domain.codecs, curator.left
-        self._check_condition(codecs)
+        self._check_codecs(codecs)
         marginals = self._marginals(curator, budget)
         # Rate and number of steps follow from noisy counts.
         curator.ledger.adaptive = True
@@ -194,12 +208,17 @@ class DpGan:
             nets=(program.trained(released.snapshots, made),),
         )
 
-    def _check_condition(self, codecs: tuple[Codec, ...]) -> None:
+    def _check_codecs(self, codecs: tuple[Codec, ...]) -> None:
         for codec in codecs:
             if codec.column == self.condition and (isinstance(codec, GridCodec) or codec.allowed.sum() < 2):
                 raise UsageError(
                     f"column {self.condition!r} is no category of two values or more",
                     mend="condition on another column, or on none",
+                )
+            number = isinstance(codec, GridCodec) and isinstance(codec.facts, Int | Float)
+            if isinstance(self.ecdf_bounds, dict) and codec.column in self.ecdf_bounds and not number:
+                raise UsageError(
+                    f"ecdf_bounds are for {codec.column!r}, which is no number", mend="leave it out"
                 )
 
     def _marginals(self, curator: Curator, budget: float) -> float:
@@ -231,12 +250,15 @@ class DpGan:
 
     def _within(self, codec: GridCodec, counts: Floats) -> Floats:
         """Counts of cells beyond `ecdf_bounds` at the nearest cell within them."""
-        if not self.ecdf_bounds:
+        pair = self.ecdf_bounds
+        if isinstance(pair, dict):
+            pair = pair.get(codec.column, ())
+        if not pair:
             return counts
         facts = codec.facts
         if not isinstance(facts, Int | Float):
             return counts
-        low, high = (facts.unit_of(f"{bound:.15g}") for bound in self.ecdf_bounds)
+        low, high = (facts.unit_of(f"{bound:.15g}") for bound in pair)
         if low is None or high is None:
             return counts
         first, last = codec.cell_of(np.array([low, high], dtype=np.int64)).tolist()

@@ -37,6 +37,8 @@ class LayerModule(nn.Module):
                 y = torch.tanh(y)
             case "sigmoid":
                 y = torch.sigmoid(y)
+        if self.layer.joined:
+            return torch.cat([y, x], -1)
         return x + y if self.layer.residual else y
 
 

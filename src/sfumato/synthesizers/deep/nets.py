@@ -1,7 +1,8 @@
 """Small networks as plain data: their shape, their numbers, and what they give, in numpy.
 
 Rows are drawn from a model file without torch. A layer is y = s(N(x Wᵀ + b)) + x, with the normalisation N
-over the coordinates, the bias b and the last term where it has them.
+over the coordinates, the bias b and the last term where it has them; a joined one puts x after s(N(x Wᵀ + b))
+instead of adding it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ class Layer:
     bias: bool = True
     norm: bool = False
     residual: bool = False
+    joined: bool = False
+
+    @property
+    def width(self) -> int:
+        """Coordinates that come out."""
+        return self.outputs + (self.inputs if self.joined else 0)
 
     def numbers(self) -> list[int]:
         """As whole numbers."""
@@ -40,12 +47,13 @@ class Layer:
             self.bias,
             self.norm,
             self.residual,
+            self.joined,
         ]
 
     @classmethod
     def of(cls, numbers: Any) -> Layer:
         """Read back."""
-        inputs, outputs, activation, bias, norm, residual = (int(each) for each in numbers)
+        inputs, outputs, activation, bias, norm, residual, joined = (int(each) for each in numbers)
         return cls(
             inputs=inputs,
             outputs=outputs,
@@ -53,6 +61,7 @@ class Layer:
             bias=bool(bias),
             norm=bool(norm),
             residual=bool(residual),
+            joined=bool(joined),
         )
 
 
@@ -86,13 +95,25 @@ class Weighted:
                 y = centred / np.sqrt((centred**2).mean(1, keepdims=True) + NORM_EPSILON)
                 y = y * numbers["gain"] + numbers["offset"]
             y = activate(layer.activation, y)
-            x = x + y if layer.residual else y
+            x = np.concatenate([y, x], 1) if layer.joined else x + y if layer.residual else y
         return x
+
+    @classmethod
+    def of_flat(cls, net: Net, flat: npt.NDArray[Any]) -> Weighted:
+        """Dense layers without normalisation, from weight and bias of each, one after the other."""
+        numbers, start = [], 0
+        for layer in net:
+            middle = start + layer.inputs * layer.outputs
+            end = middle + layer.outputs
+            weight = flat[start:middle].reshape(layer.outputs, layer.inputs).astype(np.float64)
+            numbers.append({"weight": weight, "bias": flat[middle:end].astype(np.float64)})
+            start = end
+        return cls(net=net, numbers=tuple(numbers))
 
     def arrays(self, name: str) -> dict[str, npt.NDArray[Any]]:
         """For a model file."""
         found: dict[str, npt.NDArray[Any]] = {
-            f"{name}/shape": np.array([layer.numbers() for layer in self.net], np.int64).reshape(-1, 6)
+            f"{name}/shape": np.array([layer.numbers() for layer in self.net], np.int64).reshape(-1, 7)
         }
         for i, numbers in enumerate(self.numbers):
             found.update({f"{name}/{i}/{key}": value for key, value in numbers.items()})
@@ -111,9 +132,14 @@ class Weighted:
             if any(numbers[key].shape != shape for key, shape in wanted.items()):
                 raise ValueError("the numbers of a network do not fit its shape")
             found.append(numbers)
-        if any(a.outputs != b.inputs for a, b in pairwise(net)):
+        if any(a.width != b.inputs for a, b in pairwise(net)):
             raise ValueError("the layers of a network do not fit each other")
         return cls(net=net, numbers=tuple(found))
+
+
+def size_of(net: Net) -> int:
+    """Numbers of dense layers without normalisation."""
+    return sum((layer.inputs + layer.bias) * layer.outputs for layer in net)
 
 
 def activate(name: str, y: Floats) -> Floats:
