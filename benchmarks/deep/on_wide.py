@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
 import numpy as np
@@ -65,21 +64,18 @@ class Wide:
         )  # fmt: skip
 
     def drawn(self, names: Record) -> tuple[np.ndarray, float]:
-        """As many rows as there are real ones, and the processor seconds of the fit."""
+        """As many rows as there are real ones, and what that took."""
 
         def make() -> pl.DataFrame:
             schema = {"columns": {name: {"type": "int", "min": 0, "max": 1} for name in self.train.columns}}
-            before = time.process_time()
             model = sf.fit(
                 self.train, epsilon=names["epsilon"], delta=DELTA, method="dp-auto-gan", schema=schema,
                 options=names["options"],
             )  # fmt: skip
-            self.store.record(lambda: {"fit": time.process_time() - before}, what="fit", **names)
             return model.sample(self.train.height, seed=names["seed"]).cast(pl.UInt8)
 
-        rows = self.store.rows(make, **names)
-        spent = self.store.record(lambda: {"fit": float("nan")}, what="fit", **names)["fit"]
-        return rows.to_numpy().astype(np.uint8), spent
+        rows, seconds = self.store.rows(make, **names)
+        return rows.to_numpy().astype(np.uint8), seconds
 
     def areas(self, rows: np.ndarray, codes: np.ndarray, names: Record) -> dict[str, float]:
         """AUROC on test rows of logistic regressions of each code on all others, trained on `rows`."""
@@ -109,7 +105,7 @@ def area(rows: np.ndarray, test: np.ndarray, code: int) -> float:
 
 def wide(asked: argparse.Namespace) -> None:
     """A line for each epsilon beside what was published of a table of the same shape."""
-    data = Wide.read(asked.table, asked.rows, Store(asked.results))
+    data = Wide.read(asked.table, asked.rows, Store(asked.results, asked.at_most))
     real = data.train.to_numpy().astype(np.uint8)
     p = real.mean(0)
     codes = np.flatnonzero((p >= asked.prevalence) & (data.test.max(0) > 0))[: asked.columns]
