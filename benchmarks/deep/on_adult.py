@@ -68,6 +68,8 @@ class Bench:
     values: dict[str, Sequence[str]]
     store: Store
     trees: int
+    whole: bool
+    """Whether measures of `sfumato.evaluate` are taken too, of the first training."""
 
     def drawn(self, names: Record) -> tuple[pl.DataFrame, float]:
         """As many rows as there are real ones, of one model, and what that took."""
@@ -123,7 +125,7 @@ class Bench:
             for name in source.DIVERGED
         ]
         truth, found = self.scores(self.train, {"method": "real"}), self.scores(rows, names)
-        suite = self.suite(rows, names) if names["seed"] == 0 else {}
+        suite = self.suite(rows, names) if self.whole and names["seed"] == 0 else {}
         return {
             "divergence": sum(smoothed_kl(p, q) for p, q in pairs),
             "jsd": sum(jensen_shannon(p, q) for p, q in pairs),
@@ -141,7 +143,7 @@ def adult(asked: argparse.Namespace) -> None:
     if asked.rows:
         train = train.sample(min(asked.rows, train.height), seed=1)
     bench = Bench(
-        train=train, test=test, store=Store(asked.results, asked.at_most), trees=asked.trees,
+        train=train, test=test, store=Store(asked.results, asked.at_most), trees=asked.trees, whole=asked.figures is not None,
         values={name: text.split(",") for name, text in source.VALUES.items()},
     )  # fmt: skip
     lines = Lines(
@@ -155,7 +157,7 @@ def adult(asked: argparse.Namespace) -> None:
                 names = _names(method, epsilon, seed, train.height, asked.options)
                 rows, spent = bench.drawn(names)
                 found.append(bench.facts(rows, names) | {"fit": spent})
-            mean = {key: float(np.nanmean([each[key] for each in found])) for key in MEAN}
+            mean = {key: _mean([each[key] for each in found]) for key in MEAN}
             lowest = min(each["accuracy"] for each in found)
             lines.add(
                 method, f"{epsilon:g}", str(asked.seeds), f"{mean['divergence']:.4f}", f"{mean['jsd']:.4f}",
@@ -170,6 +172,12 @@ def adult(asked: argparse.Namespace) -> None:
             lines.add(f"({method})", f"{epsilon:g}", "", *(f"{value:.4f}" for value in published))
     if asked.figures:
         _figures(bench, asked)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Of the values that are there."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 def _names(method: str, epsilon: float, seed: int, rows: int, options: dict[str, Any]) -> Record:
