@@ -41,7 +41,7 @@ def correlated(asked: argparse.Namespace) -> None:
     """A line for each method and epsilon: the least Kolmogorov-Smirnov complement of any number in any training,
     and what was learnt of each correlation.
     """
-    frame, store = table(asked.rows or 1_500), Store(asked.results)
+    frame, store = table(asked.rows or 1_500), Store(asked.results, asked.at_most)
     pairs = [("age", "income"), ("age", "score"), ("income", "score")]
     lines = Lines(
         epsilon=7, method=10, seeds=5, ks_least=8, age=6, income=6, score=6, age_income=26, age_score=10,

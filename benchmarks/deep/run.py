@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--prevalence", type=float, default=0.025, help="of the codes that are predicted")
     parser.add_argument("--columns", type=int, help="codes that are predicted, at most")
     parser.add_argument("--results", type=Path, help="folder in which results are kept")
+    parser.add_argument("--at-most", type=int, help="new results, after which the program ends")
     parser.add_argument("--figures", type=Path, help="folder for figures")
     parser.add_argument("--batches", type=int, nargs="+", default=[256, 1024])
     parser.add_argument("--repeats", type=int, default=3)

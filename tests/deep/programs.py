@@ -31,7 +31,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "dp-gan": [
         {"epochs": 2, "batch": 16.0, "hidden": 16},
         {"epochs": 2, "batch": 16.0, "hidden": 16, "numeric": "uniform", "rectify_marginals": True,
-         "condition": "a", "ecdf_epsilon": 0.3, "ecdf_bounds": [5, 55], "label_smoothing": 0.1},
+         "condition": "a", "ecdf_epsilon": 0.3, "ecdf_bounds": [5, 55], "label_smoothing": 0.1, "discriminator_steps": 2},
         {"epochs": 2, "batch": 8.0, "hidden": 16, "aux_lambda": 0.0, "generator_steps": 1, "group": 3, "rows": 60, "noise_multiplier": 90.0,
          "num_modes": 2, "clip": 0.3, "decode": "argmax", "initial": 1},
     ],

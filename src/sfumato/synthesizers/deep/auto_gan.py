@@ -202,7 +202,11 @@ class DpAutoGan:
 
     def _critic(self, width: int) -> Net:
         first = self.critic_hidden or max(2, 2 * width // 3)
-        return chain(width, first, max(1, first // 2), 1)
+        second = max(1, first // 2)
+        # A bias of the score would cancel in f(D(G(z))) - f(x): two gradients of size 1, far above the clip,
+        # which would take all room that the integers of a row have.
+        score = Layer(inputs=second, outputs=1, activation="none", bias=False)
+        return (*chain(width, first, second, last="leaky"), score)
 
     def _generator(self) -> Net:
         layer = Layer(inputs=self.noise_dim, outputs=self.noise_dim, bias=False, norm=True, residual=True)

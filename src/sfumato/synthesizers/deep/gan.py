@@ -5,6 +5,7 @@ Equations, options and what is charged: docs/methods/dp-gan.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -37,6 +38,8 @@ from sfumato.synthesizers.deep.nets import chain, initial
 from sfumato.synthesizers.recipe import synthesizer
 
 Floats = npt.NDArray[np.float64]
+KEPT = 1 << 24
+"""Numbers of released discriminators, at most about."""
 MARGINALS_SHARE = 0.3
 """Of the budget, with the number of rows."""
 
@@ -70,8 +73,12 @@ class DpGan:
     """Column that the GAN is conditioned on; else the categorical column with the smallest noisy entropy."""
     aux_lambda: float = 1.0
     """Weight of the classification of the condition."""
-    generator_steps: int = 2
-    """Steps of the generator for each step of the discriminator, made at the end of each epoch."""
+    discriminator_steps: int = 4
+    """Steps of the discriminator in a round, after which it is released."""
+    generator_steps: int = 1
+    """Steps of the generator at the end of each round, against the discriminator that is released; they cost
+    nothing. Rounds are longer, and have more of both, where so many discriminators would not fit in memory.
+    """
     label_smoothing: float = 0.0
     ecdf_epsilon: float = 0.0
     """How much of epsilon the noisy distributions of all columns get, as if they were all there is; 0: three
@@ -82,7 +89,9 @@ class DpGan:
     epochs: int = 100
     batch: float = 128.0
     clip: float = 1.0
-    rate: float = 0.0005
+    rate: float = 0.002
+    """Of learning, of the discriminator."""
+    generator_rate: float = 0.001
     noise_dim: int = 64
     hidden: int = 256
     decode: Literal["sample", "argmax"] = "sample"
@@ -96,11 +105,13 @@ class DpGan:
         check_choice("decode", self.decode, ("sample", "argmax"))
         check_positive(
             num_modes=self.num_modes,
+            discriminator_steps=self.discriminator_steps,
             generator_steps=self.generator_steps,
             epochs=self.epochs,
             batch=self.batch,
             clip=self.clip,
             rate=self.rate,
+            generator_rate=self.generator_rate,
             noise_dim=self.noise_dim,
             hidden=self.hidden,
             group=self.group,
@@ -137,7 +148,8 @@ class DpGan:
 
     def trainings(self, rows: float) -> tuple[Training, ...]:
         steps = max(1, round(rows / self.batch / (self.group if self.group > 1 else 1)))
-        return (Training(purpose="discriminator", batch=self.batch, steps=steps * self.epochs),)
+        steps = max(steps * self.epochs, self.discriminator_steps)
+        return (Training(purpose="discriminator", batch=self.batch, steps=steps),)
 
     def learn(self, curator: Curator, domain: Domain) -> NetworkGenerator:
         need_torch(self.name)
@@ -162,6 +174,9 @@ class DpGan:
         block = (first, first + shares.size)
         width, count = encoding.width, shares.size
         (training,) = self.trainings(total)
+        network = chain(width, self.hidden, 1 + count)
+        size = sum((layer.inputs + 1) * layer.outputs for layer in network)
+        rounds, times = self._rounds(training.steps, size)
         begin = initial(
             chain(self.noise_dim + count, self.hidden, width), np.random.default_rng([self.initial, 5])
         )
@@ -169,17 +184,17 @@ class DpGan:
         def made() -> Discriminator:
             return Discriminator(
                 encoding,
-                chain(width, self.hidden, 1 + count),
+                network,
                 begin,
                 HeadModule(encoding.head),
                 optimiser=adam(self.rate, (0.5, 0.999)),
-                generator_optimiser=adam(self.rate, (0.5, 0.999)),
+                generator_optimiser=adam(self.generator_rate, (0.5, 0.999)),
                 labels=block,
                 weight=self.aux_lambda,
                 smoothing=self.label_smoothing,
                 pool=power_of_two(self.batch),
                 seed=self.initial,
-                generator_steps=self.generator_steps * (training.steps // self.epochs),
+                generator_steps=self.generator_steps * times,
                 facts={"what": "discriminator", "rate": self.rate, "aux_lambda": self.aux_lambda},
             )
 
@@ -189,12 +204,12 @@ class DpGan:
             encoders=codecs,
             total=total,
             batch=training.batch,
-            steps=training.steps,
+            steps=rounds * times * self.discriminator_steps,
             clip=self.clip,
             spend=budget - marginals,
             share=training.share,
             purpose=training.purpose,
-            rounds=self.epochs,
+            rounds=rounds,
             group=self.group,
             noise=self.noise_multiplier,
         )
@@ -207,6 +222,13 @@ class DpGan:
             targets=label_shares(codecs, encoding, counts) if self.rectify_marginals else (),
             nets=(program.trained(released.snapshots, made),),
         )
+
+    def _rounds(self, steps: int, size: int) -> tuple[int, int]:
+        """Rounds for at most so many steps in all, and how often one of them has `discriminator_steps`, such
+        that what is released of `size` parameters is no more than `KEPT` numbers.
+        """
+        times = max(1, math.ceil(steps * size / KEPT / self.discriminator_steps))
+        return max(1, steps // (self.discriminator_steps * times)), times
 
     def _check_codecs(self, codecs: tuple[Codec, ...]) -> None:
         for codec in codecs:
