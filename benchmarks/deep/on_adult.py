@@ -161,8 +161,8 @@ def adult(asked: argparse.Namespace) -> None:
             lowest = min(each["accuracy"] for each in found)
             lines.add(
                 method, f"{epsilon:g}", str(asked.seeds), f"{mean['divergence']:.4f}", f"{mean['jsd']:.4f}",
-                f"{mean['gap']:.4f}", f"{mean['accuracy']:.4f}", f"{lowest:.4f}", f"{mean['nist']:.4f}",
-                f"{mean['pca']:.3f}", f"{mean['own_gap']:.4f}", f"{mean['fit']:.1f}",
+                f"{mean['gap']:.4f}", f"{mean['accuracy']:.4f}", f"{lowest:.4f}", _known(mean["nist"]),
+                _known(mean["pca"]), _known(mean["own_gap"]), f"{mean['fit']:.1f}",
             )  # fmt: skip
         if (published := PUBLISHED.get(("dp-auto-gan", epsilon))) is not None:
             lines.add("(published)", f"{epsilon:g}", "", *(f"{value:.4f}" for value in published))
@@ -172,6 +172,10 @@ def adult(asked: argparse.Namespace) -> None:
             lines.add(f"({method})", f"{epsilon:g}", "", *(f"{value:.4f}" for value in published))
     if asked.figures:
         _figures(bench, asked)
+
+
+def _known(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.4f}"
 
 
 def _mean(values: Sequence[float]) -> float:

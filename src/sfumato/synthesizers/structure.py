@@ -29,6 +29,8 @@ APART = {1: 2 / 3, 2: 1 / 2}
 noise."""
 GUESS = 6.0
 """Candidates are ranked by what they would gain with the budget divided by this."""
+DEAR = 8
+"""A candidate that takes more than this part of the cells is tried after all others."""
 TRIED = 200
 """Candidates that are tried at most."""
 
@@ -104,10 +106,15 @@ def choose(
     sigma = distance * np.sqrt(GUESS / spend)
     ranked = sorted(candidates, key=lambda c: (-c.gain(sigma), c.clique))[:TRIED]
     chosen: list[Candidate] = []
-    fresh = (candidate for candidate in ranked if not _covered(candidate.clique, chosen))
-    for candidate in improving(fresh, chosen, spend=spend, distance=distance, doubt=doubt):
-        if counter.add_within(candidate.clique, max_cells):
-            chosen.append(candidate)
+    dear: list[Candidate] = []
+    # What would fill much of the tree alone comes last, lest it keep out many that need little.
+    for waiting, growth in ((ranked, max_cells // DEAR), (dear, max_cells)):
+        fresh = (candidate for candidate in waiting if not _covered(candidate.clique, chosen))
+        for candidate in improving(fresh, chosen, spend=spend, distance=distance, doubt=doubt):
+            if counter.add_within(candidate.clique, min(max_cells, counter.cells + growth)):
+                chosen.append(candidate)
+            elif waiting is ranked:
+                dear.append(candidate)
     return Choice(tuple(c.clique for c in chosen), scales_of([c.importance for c in chosen]))
 
 
@@ -115,7 +122,7 @@ def improving(
     ranked: Iterable[Candidate], chosen: list[Candidate], *, spend: float, distance: float, doubt: float
 ) -> Iterator[Candidate]:
     """Candidates that raise what `chosen` promises, in order; the caller appends there those it takes."""
-    best, failed = 0.0, 0
+    best, failed = (promised(chosen, spend, distance) if chosen else 0.0), 0
     for candidate in ranked:
         if candidate.distance < doubt:
             continue
