@@ -21,6 +21,7 @@ from sfumato.errors import UsageError
 from sfumato.evaluation.metric import outcomes_of
 from sfumato.evaluation.outcome import Measure, Outcome
 from sfumato.evaluation.pair import Pair
+from sfumato.evaluation.threads import one_thread
 from sfumato.registry import Registry
 
 if TYPE_CHECKING:
@@ -79,10 +80,11 @@ def run(
         return held[0]
 
     found: list[Outcome] = []
-    for name in attacks:
-        if progress is not None:
-            progress(f"attack: {name}")
-        found.extend(attacks[name].outcomes(people))
+    with one_thread():
+        for name in attacks:
+            if progress is not None:
+                progress(f"attack: {name}")
+            found.extend(attacks[name].outcomes(people))
     if shadows is not None:
         from sfumato.attacks.shadow import SHADOW, shadow
 

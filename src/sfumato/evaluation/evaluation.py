@@ -21,7 +21,7 @@ FAMILIES = ("marginals", "structure", "prediction", "distinguishing", "analysis"
 """In the order in which they are shown; others follow."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, repr=False)
 class Evaluation:
     """What was found about synthetic rows. It touches real rows without noise: for their holder only.
 
@@ -32,6 +32,10 @@ class Evaluation:
     outcomes: tuple[Outcome, ...] = field(converter=lambda outcomes: tuple(_ordered(outcomes)))
     pair: Pair | None = field(default=None, eq=False, repr=False)
     facts: Mapping[str, Any] = field(factory=dict)
+
+    def __repr__(self) -> str:
+        held = {name: len(outcomes) for name, outcomes in self.families.items()}
+        return f"<Evaluation: {', '.join(f'{count} of {name}' for name, count in held.items())}>"
 
     def __getitem__(self, name: str) -> Outcome:
         """The outcome of the measure called `name`; KeyError when it was not taken."""

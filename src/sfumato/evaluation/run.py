@@ -13,6 +13,7 @@ from sfumato.evaluation.metric import metrics
 from sfumato.evaluation.metrics.structure import association_rows
 from sfumato.evaluation.pair import Pair, sampling_error
 from sfumato.evaluation.settings import Settings
+from sfumato.evaluation.threads import one_thread
 
 if TYPE_CHECKING:
     from sfumato.schema import Schema
@@ -56,15 +57,16 @@ def evaluate_pair(
     chosen = _families(families)
     _check_names(pair, settings)
     outcomes, seconds = [], {}
-    for name in metrics:
-        metric = metrics[name]
-        if not set(metric.families) & set(chosen):
-            continue
-        if progress is not None:
-            progress(name)
-        start = time.monotonic()
-        outcomes.extend(each for each in metric.outcomes(pair, settings) if each.family in chosen)
-        seconds[name] = round(time.monotonic() - start, 3)
+    with one_thread():
+        for name in metrics:
+            metric = metrics[name]
+            if not set(metric.families) & set(chosen):
+                continue
+            if progress is not None:
+                progress(name)
+            start = time.monotonic()
+            outcomes.extend(each for each in metric.outcomes(pair, settings) if each.family in chosen)
+            seconds[name] = round(time.monotonic() - start, 3)
     return Evaluation(outcomes=tuple(outcomes), pair=pair, facts=_facts(pair, settings, seconds))
 
 

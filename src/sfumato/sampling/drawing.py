@@ -57,6 +57,9 @@ class Drawn:
     statement: Statement
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Drawn: {self.records.height} records of {self.combinations} combinations by {self.sampler}>"
+
     @property
     def combinations(self) -> str:
         """`symbols` in few digits."""

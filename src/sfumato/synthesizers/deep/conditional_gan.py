@@ -73,7 +73,7 @@ class Generator(nn.Module):
             norm.momentum = None  # an average over all batches
         with torch.no_grad():
             for _ in range(SETTLING):
-                self(inputs())
+                self.forward(inputs())
 
     def flat(self) -> npt.NDArray[np.float32]:
         """Numbers of `net`, normalisation multiplied into the weights, for `Weighted.of_flat`."""
