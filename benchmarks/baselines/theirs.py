@@ -50,6 +50,7 @@ def fit(task: dict) -> dict:
 
 
 def judge(task: dict) -> dict:
+    import numpy as np
     import pandas as pd
     from sdmetrics.reports.single_table import QualityReport
 
@@ -60,10 +61,16 @@ def judge(task: dict) -> dict:
     made = made.astype({name: real[name].dtype for name in real.columns})
     report.generate(real, made, {"columns": columns}, verbose=False)
     scores = report.get_properties().set_index("Property")["Score"]
+    numeric = {name for name, kind in columns.items() if kind["sdtype"] == "numerical"}
+    pairs: dict[str, list[float]] = {}
+    for _, row in report.get_details("Column Pair Trends").iterrows():
+        numbers = len({row["Column 1"], row["Column 2"]} & numeric)
+        pairs.setdefault(("categories", "mixed", "numbers")[numbers], []).append(row["Score"])
     return {
         "shape": float(scores["Column Shapes"]),
         "pair": float(scores["Column Pair Trends"]),
         "shapes": report.get_details("Column Shapes").set_index("Column")["Score"].to_dict(),
+        "pairs": {kind: float(np.nanmean(each)) for kind, each in pairs.items()},
     }
 
 
