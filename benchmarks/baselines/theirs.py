@@ -1,8 +1,8 @@
 """SDV's side, run by run.py in an environment of its own: fits and draws, or judges.
 
 task: {"what": "fit", "method", "rows", "made", "epochs", "seed"} writes as many synthetic rows as there are
-rows, and prints seconds of processor time; {"what": "judge", "rows", "made"} prints the two scores of SDMetrics
-for each file of rows; {"what": "versions"}.
+rows, and prints seconds of processor time; {"what": "judge", "rows", "made"} prints the two scores of SDMetrics,
+that of every column, and the mean of the pairs that it counts by kind; {"what": "versions"}.
 """
 
 from __future__ import annotations
@@ -64,13 +64,14 @@ def judge(task: dict) -> dict:
     numeric = {name for name, kind in columns.items() if kind["sdtype"] == "numerical"}
     pairs: dict[str, list[float]] = {}
     for _, row in report.get_details("Column Pair Trends").iterrows():
-        numbers = len({row["Column 1"], row["Column 2"]} & numeric)
-        pairs.setdefault(("categories", "mixed", "numbers")[numbers], []).append(row["Score"])
+        if np.isfinite(row["Score"]):  # only pairs that are associated in the real rows are counted
+            numbers = len({row["Column 1"], row["Column 2"]} & numeric)
+            pairs.setdefault(("categories", "mixed", "numbers")[numbers], []).append(float(row["Score"]))
     return {
         "shape": float(scores["Column Shapes"]),
         "pair": float(scores["Column Pair Trends"]),
         "shapes": report.get_details("Column Shapes").set_index("Column")["Score"].to_dict(),
-        "pairs": {kind: float(np.nanmean(each)) for kind, each in pairs.items()},
+        "pairs": {kind: float(np.mean(each)) for kind, each in pairs.items()},
     }
 
 
