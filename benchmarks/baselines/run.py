@@ -72,14 +72,15 @@ def scores(sides: Sides, asked: argparse.Namespace) -> None:
         for side in asked.sides:
             found: dict[str, list[float]] = {"shape": [], "pair": [], "seconds": []}
             for seed in range(asked.seeds):
-                made = sides.folder / "made.csv"
+                made = sides.folder / f"{method}-{side}-{seed}.csv"
                 task = {"what": "fit", "method": method, "epochs": asked.epochs, "seed": seed}
                 found["seconds"].append(sides.ask(side, {**task, "made": str(made)})["seconds"])
                 judged = sides.ask("sdv", {"what": "judge", "made": str(made)})
                 found["shape"].append(judged["shape"])
                 found["pair"].append(judged["pair"])
                 if asked.details:
-                    print(side, seed, {k: round(v, 3) for k, v in judged["shapes"].items()}, file=sys.stderr)
+                    told = {key: judged[key] for key in ("shape", "pair", "shapes", "pairs")}
+                    print(method, side, seed, json.dumps(told), file=sys.stderr, flush=True)
             lines.add(
                 method, side, str(asked.seeds), f"{statistics.fmean(found['shape']):.4f}",
                 f"{min(found['shape']):.4f}", f"{statistics.fmean(found['pair']):.4f}",
@@ -113,12 +114,15 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, help="default: 20 for scores, 4 for speed")
     parser.add_argument("--seeds", type=int, default=3, help="seeds, or repeats for speed")
     parser.add_argument("--rows", type=int, help="take a random subset of so many rows")
-    parser.add_argument("--details", action="store_true", help="also the score of every column")
+    parser.add_argument("--details", action="store_true", help="also the scores of every training")
+    parser.add_argument("--keep", type=Path, help="folder in which the rows are left")
     parser.add_argument("--environments", type=Path, default=DEFAULT, help="folder of environments")
     asked = parser.parse_args()
     asked.epochs = asked.epochs or {"scores": 20, "speed": 4}[asked.what]
     with tempfile.TemporaryDirectory() as folder:
-        sides = Sides(Path(folder), asked.environments)
+        if asked.keep:
+            asked.keep.mkdir(parents=True, exist_ok=True)
+        sides = Sides(asked.keep or Path(folder), asked.environments)
         frame = adult(asked.rows)
         frame.write_csv(sides.rows)
         facts = sides.ask("sdv", {"what": "versions"})

@@ -1,8 +1,8 @@
 """SDV's side, run by run.py in an environment of its own: fits and draws, or judges.
 
 task: {"what": "fit", "method", "rows", "made", "epochs", "seed"} writes as many synthetic rows as there are
-rows, and prints seconds of processor time; {"what": "judge", "rows", "made"} prints the two scores of SDMetrics
-for each file of rows; {"what": "versions"}.
+rows, and prints seconds of processor time; {"what": "judge", "rows", "made"} prints the two scores of SDMetrics,
+that of every column, and the mean of the pairs that it counts by kind; {"what": "versions"}.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def fit(task: dict) -> dict:
 
 
 def judge(task: dict) -> dict:
+    import numpy as np
     import pandas as pd
     from sdmetrics.reports.single_table import QualityReport
 
@@ -60,10 +61,17 @@ def judge(task: dict) -> dict:
     made = made.astype({name: real[name].dtype for name in real.columns})
     report.generate(real, made, {"columns": columns}, verbose=False)
     scores = report.get_properties().set_index("Property")["Score"]
+    numeric = {name for name, kind in columns.items() if kind["sdtype"] == "numerical"}
+    pairs: dict[str, list[float]] = {}
+    for _, row in report.get_details("Column Pair Trends").iterrows():
+        if np.isfinite(row["Score"]):  # only pairs that are associated in the real rows are counted
+            numbers = len({row["Column 1"], row["Column 2"]} & numeric)
+            pairs.setdefault(("categories", "mixed", "numbers")[numbers], []).append(float(row["Score"]))
     return {
         "shape": float(scores["Column Shapes"]),
         "pair": float(scores["Column Pair Trends"]),
         "shapes": report.get_details("Column Shapes").set_index("Column")["Score"].to_dict(),
+        "pairs": {kind: float(np.mean(each)) for kind, each in pairs.items()},
     }
 
 

@@ -121,6 +121,37 @@ def test_what_is_kept_is_the_settled_generator(parts) -> None:
     assert np.allclose(kept(given.double().numpy()), generator(given).detach().numpy(), atol=1e-4)
 
 
+def test_the_weights_that_are_kept_are_an_average_over_steps() -> None:
+    weight = torch.nn.Parameter(torch.tensor([5.0]))
+    average = source.Average([weight])
+    steps = [float(step**2) for step in range(120)]
+    for step in steps:
+        with torch.no_grad():
+            weight.fill_(step)
+        average.add()
+    average.keep()
+    # The plain mean of the first 50, then an exponential one; where it started does not count.
+    expected = np.mean(steps[:50])
+    for step in steps[50:]:
+        expected = 0.98 * expected + 0.02 * step
+    assert np.isclose(weight.item(), expected, rtol=1e-4)
+
+
+def test_a_training_ends_with_the_average(parts, monkeypatch) -> None:
+    codes = parts[2]
+    kept = []
+    monkeypatch.setattr(source.Average, "keep", lambda self: kept.extend(self._means))
+    run, _ = _run(parts)
+    run.train(codes, 500.0, lambda _: None)
+    last = [parameter.detach() for parameter in run.generator.parameters()]
+    assert len(kept) == len(last) and any(not torch.equal(a, b) for a, b in zip(kept, last, strict=True))
+    monkeypatch.undo()
+    again, _ = _run(parts)
+    again.train(codes, 500.0, lambda _: None)
+    for mean, parameter in zip(kept, again.generator.parameters(), strict=True):
+        assert torch.allclose(mean, parameter, atol=1e-6)
+
+
 def test_made_rows_have_whole_blocks(parts) -> None:
     run, _ = _run(parts)
     made = run._activate(5 * torch.randn((60, run.width)))

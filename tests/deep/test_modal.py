@@ -146,3 +146,35 @@ def test_frequent_values_are_labels() -> None:
         codec, np.bincount([1, 1, 9, 9, 30], minlength=codec.size) / 5, rows=5, at_most=10, normal=False
     )
     assert few.modes is None and few.encoding.labels == 3
+
+
+@pytest.mark.parametrize("normal", [False, True])
+def test_numbers_stay_between_the_first_and_the_last_cell_of_the_rows(normal: bool) -> None:
+    codec = _codec(list(range(201)))
+    counts = np.zeros(codec.size)
+    counts[codec.atoms + 20 : codec.atoms + 120] = np.bincount(_two_hills(), minlength=100) + 1
+    column = modal(codec, counts / counts.sum(), rows=counts.sum(), at_most=10, normal=normal).encoding
+    numbers = np.tile([-1.0, -0.5, 0.5, 1.0], column.labels)
+    scores = np.repeat(np.eye(column.labels), 4, axis=0)
+    back = column.decode(scores, numbers, np.random.default_rng(0), "argmax") - codec.atoms
+    assert back.min() == 20 and back.max() == 119
+
+
+def test_a_number_of_few_values_is_labels() -> None:
+    codec = _codec(list(range(101)))
+    counts = np.zeros(codec.size)
+    counts[codec.atoms + np.arange(10, 90, 4)] = 1
+
+    def found(counts: np.ndarray, rows: float, *, codec=codec, normal: bool = False):
+        return modal(codec, counts / counts.sum(), rows=rows, at_most=10, normal=normal)
+
+    column = found(counts, 200)
+    assert column.modes is None and column.encoding.labels == 20
+    assert column.encoding.label_code.tolist() == np.flatnonzero(counts).tolist()
+    # Not one value more, nor fewer rows, nor cells of several values, nor the normal scale.
+    assert found(counts, 199).modes is not None
+    assert found(counts, 200, normal=True).modes is not None
+    wide = _codec(list(range(0, 201, 2)))
+    assert found(counts, 200, codec=wide).modes is not None
+    counts[codec.atoms] = 1
+    assert found(counts, 1000).modes is not None

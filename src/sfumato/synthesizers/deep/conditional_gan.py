@@ -8,6 +8,10 @@ and the cross-entropy of the label that it was given. Labels are drawn by traini
 equally likely each, then one of its labels in proportion to the logarithm of its count; real rows are those
 that have it. Labels of made rows are drawn by the Gumbel softmax (Jang, Gu, Poole 2017).
 
+The generator that is kept has the exponential average of the weights of the last steps, because the weights
+of networks that play against each other circle around where they would rest (Yazıcı, Foo, Winkler, Yap,
+Piliouras, Chandrasekhar 2019).
+
 All chance comes from generators with a public seed, so that a training can be repeated on one machine.
 """
 
@@ -32,6 +36,8 @@ TEMPERATURE = 0.2
 DROPOUT = 0.5
 PENALTY = 10.0
 BETAS = (0.5, 0.9)
+AVERAGING = 0.02
+"""Weight of the latest step in the average: that of about 50 steps."""
 SETTLING = 200
 """Batches from which the normalisation of the generator's layers is taken once it is trained."""
 
@@ -131,6 +137,27 @@ class Critic:
         return slope.norm(dim=1)
 
 
+class Average:
+    """The average of parameters over steps: that of all at first, then an exponential one."""
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self._live = [parameter.detach() for parameter in parameters]
+        self._means = [live.clone() for live in self._live]
+        self._steps = 0
+
+    def add(self) -> None:
+        """Take in what the parameters are now."""
+        self._steps += 1
+        weight = max(1 / self._steps, AVERAGING)
+        for mean, live in zip(self._means, self._live, strict=True):
+            mean.lerp_(live, weight)
+
+    def keep(self) -> None:
+        """Set the parameters to their average."""
+        for mean, live in zip(self._means, self._live, strict=True):
+            live.copy_(mean)
+
+
 class Run:
     """One training."""
 
@@ -168,6 +195,7 @@ class Run:
         generator = _adam(self.generator.parameters(), s.generator_rate, s.generator_decay)
         critic = _adam(self.critic.layers.parameters(), s.critic_rate, s.critic_decay)
         steps = max(1, len(codes) // self.batch)
+        average = Average(list(self.generator.parameters()))
         judged = made = torch.zeros(())
         for epoch in range(s.epochs):
             for _ in range(steps):
@@ -181,9 +209,11 @@ class Run:
                 generator.zero_grad()
                 made.backward()
                 generator.step()
+                average.add()
                 self.critic.layers.requires_grad_(True)
             told = f"critic {float(judged.detach()):.4g}, generator {float(made.detach()):.4g}"
             report(f"epoch {epoch + 1:,} of {s.epochs:,}, {told}")
+        average.keep()
 
     def _prepare(self, labels: npt.NDArray[np.int64], numbers: npt.NDArray[np.float64]) -> None:
         """Rows as coordinates of ones and as numbers, and where the rows of each label are."""

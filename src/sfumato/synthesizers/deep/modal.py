@@ -3,8 +3,9 @@
 A number v is the mode k of a mixture of normal distributions that it is drawn to belong to, in proportion to
 the densities at v, and α = (v - mean_k)/(4 deviation_k), cut at ±0.99. Modes, missing and special codes of a
 number are labels of one block, and so are single values that many rows have; every other column is one block
-of labels. Labels that no row has are left out. On the normal scale v is Φ⁻¹(F(value)), with the exact
-distribution function F of the column: a Gaussian copula's transform; there frequent values need no label.
+of labels, and so is a number of few values. Labels that no row has are left out, and so are cells below the
+first or above the last that a row has. On the normal scale v is Φ⁻¹(F(value)), with the exact distribution
+function F of the column: a Gaussian copula's transform; there frequent values need no label.
 
 A code stands for a cell; a row's v is drawn uniformly in it (on the normal scale: normally within the cell),
 as values of synthetic rows are.
@@ -30,12 +31,18 @@ WIDE = 4.0
 """Deviations of a mode that α = 1 stands for."""
 SPIKE = 0.1
 """Share of rows from which a single value is a label of its own."""
+FEW_VALUES = 20
+"""A number of at most so many values is labels alone: modes would cut across its values."""
+EACH = 10
+"""Rows that a value then has on average, at least."""
 INSIDE = 0.99
 """Largest size of α."""
 NARROWEST = 1e-4
 """Least deviation of a mode on the normal scale."""
 TAIL = 6.0
 """Where the normal scale ends."""
+FAR = 1e300
+"""Beyond every place."""
 
 
 @frozen(kw_only=True, eq=False)
@@ -80,6 +87,8 @@ def modal(codec: Codec, shares: Floats, *, rows: float, at_most: int, normal: bo
     if not isinstance(codec, GridCodec) or codec.cells <= FEW or not shares[codec.atoms :].any():
         return ModalColumn(encoding=labels(codec, full=True, among=there), low=none, high=none)
     held = shares[codec.atoms :].copy()
+    if not normal and _few_values(held, codec.widths, rows):
+        return ModalColumn(encoding=labels(codec, full=True, among=there), low=none, high=none)
     spikes = np.zeros(0, np.int64) if normal else np.flatnonzero((held >= SPIKE) & (codec.widths == 1))
     held[spikes] = 0.0
     if not held.any():
@@ -99,7 +108,7 @@ def modal(codec: Codec, shares: Floats, *, rows: float, at_most: int, normal: bo
     encoding = on_a_line(
         codec,
         np.zeros(codec.cells),
-        bounds,
+        _within_range(bounds, shares[codec.atoms :]),
         shift=modes.means,
         scale=WIDE * modes.deviations,
         member=modes.members(places).argmax(1),
@@ -109,6 +118,23 @@ def modal(codec: Codec, shares: Floats, *, rows: float, at_most: int, normal: bo
         spikes=codec.atoms + spikes,
     )
     return ModalColumn(encoding=encoding, modes=modes, low=low, high=high)
+
+
+def _few_values(held: Floats, widths: Ints, rows: float) -> bool:
+    """Whether a number has few single values, each of which many rows have."""
+    values = np.count_nonzero(held)
+    return bool(values <= min(FEW_VALUES, rows / EACH) and (widths[held > 0] == 1).all())
+
+
+def _within_range(bounds: Floats, shares: Floats) -> Floats:
+    """Places between neighbouring cells, so that no place is in a cell before the first or behind the last
+    with a share.
+    """
+    held = np.flatnonzero(shares)
+    bounds = bounds.copy()
+    bounds[: held[0]] = -FAR
+    bounds[held[-1] :] = FAR
+    return bounds
 
 
 def _within(shares: Floats) -> tuple[Floats, Floats]:
