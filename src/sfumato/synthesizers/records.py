@@ -123,8 +123,8 @@ class RecordRelease:
         )
         symbols = curator.draw(asked, purpose=PURPOSE)
         curator.remark(
-            f"{self.records:,} records are released, each for epsilon {each:.3g}; the smaller that is, the more "
-            "of them are random combinations of values; a longer table repeats them (option records)"
+            f"{self.records:,} records are released, each for epsilon {each:.3g}; the smaller that is, the "
+            "more of them are random combinations of values; a longer table repeats them (option records)"
         )
         return RecordGenerator(
             records=np.stack([axis.codes[symbols[:, i] - 1] for i, axis in enumerate(axes)], axis=1)
