@@ -88,7 +88,11 @@ def test_no_other_chance_in_the_privacy_core():
         "manual_seed",
         "Generator",
     )
-    assert users(*(f"torch.{word}" for word in drawn)) == set()
+    # Trainings of methods without a guarantee, which draw from torch's own generator under a seed.
+    unprotected = {"conditional_gan.py", "tvae_training.py"}
+    assert users(*(f"torch.{word}" for word in drawn)) == {
+        f"synthesizers/deep/{name}" for name in unprotected
+    }
 
 
 def test_the_source_of_bytes_is_replaced_in_one_file():

@@ -186,9 +186,17 @@ def test_replacing_charged_as_adding(patch):
 
 
 def test_replaced_interactions_charged_as_added(patch):
+    truths = pl.Series([True, False] * 200)
+    table = pl.DataFrame({"a": truths, "b": truths, "c": ~truths})
+    neighbour = table.with_columns(a=pl.Series([False, *truths[1:]]))
+    chosen = {
+        "relation": "replace", "neighbours": "replace", "method": "adaptive", "epsilon": 4.0,
+        "schema": {"columns": {name: {"type": "bool"} for name in table.columns}},
+    }  # fmt: skip
+    record_replay(table, neighbour, **chosen)
     original = interactions.squared_distance
     patch(interactions, "squared_distance", lambda shape, unit, _: original(shape, unit, "add-remove"))
-    caught(replayed, "a row is replaced", neighbours="replace", method="adaptive")
+    caught(record_replay, table, neighbour, **chosen)
 
 
 def test_scores_charged_as_if_for_one_row(patch):
