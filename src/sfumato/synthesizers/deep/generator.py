@@ -47,8 +47,6 @@ class NetworkGenerator:
     def sample(
         self, rows: int, rng: np.random.Generator, *, where: dict[int, npt.NDArray[np.bool_]] | None = None
     ) -> list[Codes]:
-        if not where:
-            return self._draw(rows, rng)
         return draw_where(self._draw, rows, rng, where)
 
     def _draw(self, rows: int, rng: np.random.Generator) -> list[Codes]:
@@ -128,11 +126,13 @@ def draw_where(
     draw: Callable[[int, np.random.Generator], list[Codes]],
     rows: int,
     rng: np.random.Generator,
-    where: Mapping[int, npt.NDArray[np.bool_]],
+    where: Mapping[int, npt.NDArray[np.bool_]] | None,
 ) -> list[Codes]:
-    """`rows` of the rows that `draw` makes, those in which column i has a code that `where[i]` allows;
-    JobError when they are too rare.
+    """`rows` of the rows that `draw` makes, those in which column i has a code that `where[i]` allows,
+    all of them without `where`; JobError when they are too rare.
     """
+    if not where:
+        return draw(rows, rng)
     found: list[list[Codes]] = []
     have = tried = 0
     while have < rows:

@@ -39,8 +39,6 @@ class ModalGenerator:
     def sample(
         self, rows: int, rng: np.random.Generator, *, where: dict[int, npt.NDArray[np.bool_]] | None = None
     ) -> list[Codes]:
-        if not where:
-            return self._draw(rows, rng)
         return draw_where(self._draw, rows, rng, where)
 
     def _draw(self, rows: int, rng: np.random.Generator) -> list[Codes]:
