@@ -169,12 +169,13 @@ def test_the_public_grid_is_public_and_closed():
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(2, 16))
 def test_refining_only_adds_edges_and_is_bounded(counts, parts):
     edges = np.cumsum([0, *[1 + (c % 50) for c in counts]])
-    finer = refine(edges, np.array(counts, dtype=np.int64), crowded=100.0, parts=parts)
+    crowded = np.where(np.arange(len(counts)) % 3, 100.0, 50.0)
+    finer = refine(edges, np.array(counts, dtype=np.float64), crowded=crowded, parts=parts)
     assert set(edges.tolist()) <= set(finer.tolist())
     assert finer.size - 1 <= CELLS_AT_MOST
     for cell, count in enumerate(counts):
         inner = np.count_nonzero((finer > edges[cell]) & (finer < edges[cell + 1]))
-        assert inner == (min(parts, edges[cell + 1] - edges[cell]) - 1 if count > 100 else 0)
+        assert inner == (min(parts, edges[cell + 1] - edges[cell]) - 1 if count > crowded[cell] else 0)
 
 
 def test_within_keeps_the_ends():

@@ -13,7 +13,7 @@ import sfumato as sf
 from sfumato.domain.codecs import GridCodec, ValuesCodec
 from sfumato.domain.kinds.categorical import Categorical
 from sfumato.domain.kinds.integer import Int
-from sfumato.synthesizers.histogram import denoise, prolong, support
+from sfumato.synthesizers.histogram import denoise, fade, support
 from sfumato.synthesizers.marginal_generator import split_groups
 from sfumato.synthesizers.one_way import coarsen, expected_counts, pool_total, project_to_simplex
 
@@ -112,17 +112,33 @@ def test_a_tail_that_fades_goes_on_and_a_sharp_end_does_not():
     widths = np.array([1.0, 1, 2, 4, 8, 16, 32])
     found = np.array([50.0, 50, 90, 60, 0, 0, 0])
     counts = np.array([50.0, 50, 90, 60, 15, 0, 0])
-    longer = prolong(found, counts, widths, slice(0, 4), sigma=10.0)
-    assert np.array_equal(longer[:4], found[:4]) and longer[6] == 0
-    assert 15 < longer[4] < 20, "a third of 60, and 15, averaged"
+    longer = fade(found, counts, widths, slice(0, 4), sigma=10.0)
+    assert np.allclose(longer[:3], found[:3], rtol=0.05) and longer[6] == 0
+    assert longer[3] == pytest.approx(30 + 0.9 * 30), "a third of 90, and 60, averaged"
+    assert 15 < longer[4] < 20, "a third of 57, and 15, averaged"
     assert 0 < longer[5] < longer[4] / 3
     counts[4] = -5.0
-    assert np.array_equal(prolong(found, counts, widths, slice(0, 4), sigma=10.0), found), "20 were expected"
-    mirrored = prolong(found[::-1], counts[::-1], widths[::-1], slice(3, 7), sigma=20.0)
-    assert np.array_equal(mirrored[::-1], prolong(found, counts, widths, slice(0, 4), sigma=20.0))
+    assert not fade(found, counts, widths, slice(0, 4), sigma=10.0)[4:].any(), "19 were expected"
+    mirrored = fade(found[::-1], counts[::-1], widths[::-1], slice(3, 7), sigma=20.0)
+    assert np.allclose(mirrored[::-1], fade(found, counts, widths, slice(0, 4), sigma=20.0))
     fine = np.ones(100)
     kept = np.where(np.arange(100) < 50, 9.0, 0.0)
-    assert np.array_equal(prolong(kept, kept, fine, slice(0, 50), sigma=5.0), kept), "cells are not coarse"
+    assert np.array_equal(fade(kept, kept, fine, slice(0, 50), sigma=5.0), kept), "cells are not coarse"
+
+
+def test_wide_cells_of_a_tail_hold_what_a_power_law_says_unless_they_stand_out():
+    """A power law: each doubling has a third of the rows of the one before, and noise as large as the tail."""
+    widths = np.array([1.0, 1, 2, 4, 8, 16, 32])
+    truth = 900.0 * np.array([3.0, 1, 1 / 3, 1 / 9, 1 / 27, 1 / 81, 1 / 243])
+    noise, sigma = np.random.default_rng(3).normal(0, 10, (200, 7)), 10.0
+    raw, better = np.abs(noise[:, -3:]), []
+    for row in noise:
+        found = np.maximum(truth + row, 0)
+        better.append(np.abs(fade(found, truth + row, widths, slice(0, 7), sigma=sigma) - truth)[-3:])
+    assert np.mean(better) < 0.8 * raw.mean()
+    truth[-1] = 200.0
+    far = fade(truth, truth, widths, slice(0, 7), sigma=sigma)
+    assert far[-1] == 200.0, "rows that are clearly there"
 
 
 def test_counts_of_a_column_keep_their_sum_and_their_zeros():

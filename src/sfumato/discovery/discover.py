@@ -6,7 +6,7 @@ to the generator):
     types        2 %   one vote a column that the schema does not declare
     bounds       4 %   numbers and dates without min and max
     categories   9 %   columns of text, declared open sets, and texts among numbers
-    cells        4 %   numbers and dates with more than 256 possible values
+    cells        6 %   numbers and dates with more than 256 possible values
 
 Categories take up to four times as much from a table that is small for its budget: where a value must be that
 of more than a tenth of the rows to be shown, by the number of rows that the votes tell.
@@ -37,7 +37,7 @@ from sfumato.domain.stored import Stored
 from sfumato.privacy.curator import Category, Curator
 from sfumato.schema import Schema
 
-SHARES = {"types": 0.02, "bounds": 0.04, "categories": 0.09, "cells": 0.04}
+SHARES = {"types": 0.02, "bounds": 0.04, "categories": 0.09, "cells": 0.06}
 CATEGORIES_AT_MOST = 10_000
 FREQUENT = 0.1
 """Values of this share of the rows are to be found, …"""

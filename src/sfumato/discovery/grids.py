@@ -32,7 +32,11 @@ Edges = npt.NDArray[np.int64]
 LEVELS = (16, 8, 8, 8)
 """Into how many parts a crowded cell is split, level by level."""
 CROWDED = 4.0
-"""A cell is split when its noisy count exceeds this many noise scales."""
+"""A cell is split when its noisy count exceeds this many noise scales, …"""
+CLEAR = 6.0
+"""… and inside cells of the public grid that exceed this many …"""
+SHARED = 2.5
+"""… when it exceeds so many: values that many share are looked for where there are many rows."""
 OCCUPIED = 4.5
 """A cell of the public grid holds data when its noisy count exceeds this many noise scales …"""
 ADJACENT = 2.0
@@ -161,22 +165,39 @@ def _hidden(counts: npt.NDArray[np.int64], sigma: float) -> npt.NDArray[np.int64
 
 def learn_grids(curator: Curator, columns: Sequence[Measured], *, spend: float) -> list[tuple[int, ...]]:
     """Edges of the adaptive cells of each column, whose bounds must be known."""
-    edges = [public_edges(facts) for facts in columns]
-    for split in LEVELS:
-        encoders = [GridCodec(facts, tuple(e.tolist())) for facts, e in zip(columns, edges, strict=True)]
+    grids = [_Cells(public_edges(facts)) for facts in columns]
+    for parts in LEVELS:
+        encoders = [
+            GridCodec(facts, tuple(grid.edges.tolist())) for facts, grid in zip(columns, grids, strict=True)
+        ]
         noisy = curator.measure(
             [(encoder,) for encoder in encoders],
             spend=spend / len(LEVELS),
             purpose="cells of numbers and dates",
         )
-        edges = [
-            refine(e, counts[encoder.atoms :], crowded=CROWDED * noisy.sigma, parts=split)
-            for e, encoder, counts in zip(edges, encoders, noisy.tables, strict=True)
-        ]
-    return [tuple(e.tolist()) for e in edges]
+        for grid, encoder, counts in zip(grids, encoders, noisy.tables, strict=True):
+            grid.split(counts[encoder.atoms :] / noisy.sigma, parts)
+    return [tuple(grid.edges.tolist()) for grid in grids]
 
 
-def refine(edges: Edges, counts: npt.NDArray[np.int64], *, crowded: float, parts: int) -> Edges:
+class _Cells:
+    """The cells of one column, level by level."""
+
+    def __init__(self, edges: Edges) -> None:
+        self.edges = self._public = edges
+        self._crowded: npt.NDArray[np.float64] | None = None
+
+    def split(self, counts: npt.NDArray[np.float64], parts: int) -> None:
+        """Split the crowded cells into so many parts; counts are in noise scales."""
+        if self._crowded is None:
+            self._crowded = np.where(counts > CLEAR, SHARED, CROWDED)
+        home = np.searchsorted(self._public, self.edges[:-1], side="right") - 1
+        self.edges = refine(self.edges, counts, crowded=self._crowded[home], parts=parts)
+
+
+def refine(
+    edges: Edges, counts: npt.NDArray[np.float64], *, crowded: npt.NDArray[np.float64], parts: int
+) -> Edges:
     """Split every cell wider than one unit whose count exceeds `crowded`, the fullest first, into `parts`."""
     widths = np.diff(edges)
     candidates = np.flatnonzero((counts > crowded) & (widths > 1))

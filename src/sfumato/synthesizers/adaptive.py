@@ -25,6 +25,7 @@ import numpy.typing as npt
 from attrs import field, frozen
 
 from sfumato.discovery.discover import Domain
+from sfumato.domain.codecs import Codec
 from sfumato.domain.views import Coarse
 from sfumato.errors import UsageError
 from sfumato.graphical import GraphicalModel, Measurement, fit
@@ -36,6 +37,7 @@ from sfumato.synthesizers.estimates import expected_counts
 from sfumato.synthesizers.grouping import group_codes
 from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import OneWay, measure_one_way
+from sfumato.synthesizers.one_way import expected_counts as expected_codes
 from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
 from sfumato.synthesizers.ranges import Ranges, number_of_ranges, spread, summed
 from sfumato.synthesizers.recipe import synthesizer
@@ -226,23 +228,24 @@ class _Run:
     def __init__(
         self, recipe: Adaptive, curator: Curator, domain: Domain, ones: OneWay, budget: float, goal: Workload
     ) -> None:
-        self.curator, self.ones, self.goal = curator, ones, goal
+        self.curator, self.ones, self.goal, self.codecs = curator, ones, goal, domain.codecs
+        self.counts = list(ones.counts)
+        """Expected counts of every code, from all that was measured of single columns."""
+        self.single = [(noisy, ones.sigma) for noisy in ones.noisy]
+        """Noisy counts of every code, and the noise of each."""
         self.distance = float(np.sqrt(curator.unit.table_l2_squared(curator.filter.relation)))
         signal = float(ones.total * np.sqrt(budget) / self.distance)
         self.plan = recipe.schedule(signal, [codec.size for codec in domain.codecs])
         sigma = typical_sigma(len(domain.codecs), budget=budget, distance=self.distance)
         self.groups = [
             group_codes(codec, counts, least=self.plan.group * sigma, at_most=self.plan.groups_at_most)
-            for codec, counts in zip(domain.codecs, ones.counts, strict=True)
+            for codec, counts in zip(domain.codecs, self.counts, strict=True)
         ]
         self.views = [
             Coarse(codec, tuple(g.tolist())) for codec, g in zip(domain.codecs, self.groups, strict=True)
         ]
         self.sizes = [view.size for view in self.views]
-        self.coarse = [
-            np.bincount(g, weights=counts, minlength=size)
-            for g, counts, size in zip(self.groups, ones.counts, self.sizes, strict=True)
-        ]
+        self.coarse = [self._grouped(i) for i in range(len(self.views))]
         self.known: list[Measurement] = [self._one_way(i) for i in range(len(self.views))]
         self.measured: list[Clique] = []
         self.promise: dict[Clique, float] = {}
@@ -268,16 +271,32 @@ class _Run:
                     found.add((i, j))
         return found
 
-    def _seen(self, clique: Clique) -> tuple[Coarse, ...]:
-        """The columns of a clique as they are counted."""
+    def _grouped(self, i: int) -> Floats:
+        counts = np.bincount(self.groups[i], weights=self.counts[i], minlength=self.sizes[i])
+        return counts.astype(np.float64, copy=False)
+
+    def _seen(self, clique: Clique) -> tuple[Codec | Coarse, ...]:
+        """The columns of a clique as they are counted: a single one code by code, unless it has few."""
+        if len(clique) == 1 and self._portion(clique) == 1:
+            return (self.codecs[clique[0]],)
         if clique in self.rough:
             return tuple(self.ranges[a].view(self.views[a]) for a in clique)
         return tuple(self.views[a] for a in clique)
 
     def _one_way(self, i: int) -> Measurement:
         members = np.bincount(self.groups[i], minlength=self.sizes[i])
-        sigma = self.ones.sigma * np.sqrt(members.mean())
+        sigma = self.single[i][1] * np.sqrt(members.mean())
         return Measurement(clique=(i,), values=self.coarse[i], sigma=float(sigma))
+
+    def _know_better(self, i: int, counts: Floats, sigma: float) -> None:
+        """A second measurement of a single column, averaged with the first by inverse variances."""
+        before, noise = self.single[i]
+        share = noise**2 / (noise**2 + sigma**2)
+        pooled, noise = before + share * (counts - before), float(noise * np.sqrt(1 - share))
+        self.single[i] = pooled, noise
+        self.counts[i] = expected_codes(self.codecs[i], pooled, sigma=noise, total=self.ones.total)
+        self.coarse[i] = self._grouped(i)
+        self.known[i] = self._one_way(i)
 
     def learn(self) -> MarginalGenerator:
         model = self._fit(sweeps=SWEEPS[0])
@@ -304,7 +323,7 @@ class _Run:
             self._measure(choice, spend)
             model = self._fit(sweeps=SWEEPS[last])
         return MarginalGenerator(
-            total=self.ones.total, counts=self.ones.counts, groups=tuple(self.groups), model=model
+            total=self.ones.total, counts=tuple(self.counts), groups=tuple(self.groups), model=model
         )
 
     def _importance(self, clique: Clique) -> float:
@@ -466,7 +485,9 @@ class _Run:
             )
             for clique, table, sigma in zip(whole, noisy.tables, noisy.sigmas, strict=True):
                 values = table.astype(np.float64)
-                if clique in self.rough:
+                if len(clique) == 1:
+                    self._know_better(clique[0], values, sigma)
+                elif clique in self.rough:
                     ranges, distance = [self.ranges[a] for a in clique], self.promise.get(clique, 0.0)
                     self.known.append(spread(clique, values, sigma, ranges, distance=distance))
                 else:

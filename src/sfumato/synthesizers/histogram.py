@@ -34,10 +34,12 @@ ADJOINING = 0.16
 WIDENING = 0.03
 """… or, if smaller, at this level divided by the square of the factor by which they widen the range: that of
 the number of cells or, if larger, the number of times they double the width."""
-COARSE = 0.25
-"""A cell beyond the ends is coarse when it would widen the range by more than this share."""
+COARSE = 0.1
+"""A cell beyond the fullest is coarse when it widens the range by at least this share."""
 FADING = 1 / 3
-"""A tail is expected to hold this share of the rows of the stretch before it, of half its width."""
+"""A tail is expected to fall by this factor while the distance from the other end doubles."""
+STANDING_OUT = 3.0
+"""A coarse cell between the ends is left as it is when it differs from a tail by so many noise scales."""
 PROLONGED = 2
 """Coarse cells that a tail goes on for, at most."""
 UNEVEN = 2.0
@@ -109,31 +111,49 @@ def _adjoining(sums: Floats, spans: Floats, held: tuple[int, float], sigma: floa
     return 0
 
 
-def prolong(found: Floats, counts: Floats, widths: Floats, kept: slice, *, sigma: float) -> Floats:
-    """`found`, which is zero outside `kept`, with tails in the coarse cells next to it that allow for them.
+def fade(found: Floats, counts: Floats, widths: Floats, kept: slice, *, sigma: float) -> Floats:
+    """`found`, which is zero outside `kept`, with tails that fade in coarse cells at its ends and next to it.
 
-    Far out cells are as wide as all before them, and a tail that fades into the noise does not end where it
-    is seen last. A cell is expected to hold a share of what the stretch before it holds, give or take as
-    much; its count corrects this. Where the count is too low for that the end is sharp.
+    Far out cells are as wide as all before them: rows are not spread evenly over them, and a tail that fades
+    into the noise does not end where it is seen last. A cell is expected to hold what a power law says, give
+    or take as much; its count corrects this, and is left as it is where it stands out. Where the count of a
+    cell outside `kept` is too low for a tail the end is sharp. `found` itself where nothing would be left.
     """
-    above = _prolong(found, counts, widths, kept, sigma)
     mirrored = slice(counts.size - kept.stop, counts.size - kept.start)
-    below = _prolong(found[::-1], counts[::-1], widths[::-1], mirrored, sigma)[::-1]
-    return np.maximum(above, below)
+    faded = _fade(found, counts, widths, kept, sigma)
+    faded = _fade(faded[::-1], counts[::-1], widths[::-1], mirrored, sigma)[::-1]
+    return faded if faded.any() else found
 
 
-def _prolong(found: Floats, counts: Floats, widths: Floats, kept: slice, sigma: float) -> Floats:
-    found, ends = found.copy(), np.cumsum(widths)
-    for cell in range(kept.stop, min(kept.stop + PROLONGED, found.size)):
-        if widths[cell] < COARSE * widths[kept.start : cell].sum():
+def _fade(found: Floats, counts: Floats, widths: Floats, kept: slice, sigma: float) -> Floats:
+    found, spans = found.copy(), np.concatenate([[0.0], np.cumsum(widths)])
+    range_before = np.maximum(spans[:-1] - spans[kept.start], 1e-300)
+    coarse = widths >= COARSE * range_before
+    first = kept.stop
+    while first > found.argmax() + 1 and coarse[first - 1]:
+        first -= 1
+    for cell in range(first, min(kept.stop + PROLONGED, found.size)):
+        if not coarse[cell]:
             break
-        before = np.interp(ends[cell - 1] - widths[cell] / 2, ends, np.cumsum(found))
-        expected = FADING * (found[:cell].sum() - before)
-        if counts[cell] < expected - UNEVEN * sigma:
+        ratio = widths[cell] / range_before[cell]
+        stretch = min(ratio, 1.0) / 2
+        sums = np.concatenate([[0.0], np.cumsum(found[:cell])])
+        inner = np.interp(spans[cell] - stretch * range_before[cell], spans[: cell + 1], sums)
+        expected = (sums[-1] - inner) * _power_law(ratio, stretch)
+        beyond = counts[cell] - expected
+        if cell < kept.stop and abs(beyond) > STANDING_OUT * sigma:
+            continue
+        if cell >= kept.stop and beyond < -UNEVEN * sigma:
             break
         trust = expected**2 / (expected**2 + sigma**2)
-        found[cell] = max(0.0, trust * counts[cell] + (1 - trust) * expected)
+        found[cell] = max(0.0, expected + trust * beyond)
     return found
+
+
+def _power_law(ratio: float, stretch: float) -> float:
+    """Rows in a cell `ratio` times as wide as the range before it, in those of the range's last `stretch`."""
+    power = -np.log2(FADING)
+    return float((1 - (1 + ratio) ** -power) / ((1 - stretch) ** -power - 1))
 
 
 def _quantile(level: float) -> float:

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from sfumato.domain.codecs import Codec, GridCodec, ValuesCodec
 from sfumato.privacy.curator import Curator
-from sfumato.synthesizers.histogram import denoise, prolong, support
+from sfumato.synthesizers.histogram import denoise, fade, support
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,7 +113,7 @@ def expected_counts(codec: Codec, noisy: Floats, *, sigma: float, total: float) 
     if parts[-1] > 0:
         held, noise = np.zeros(cells.size), sigma * total / inside
         held[kept] = denoise(noisy[cells[kept]], widths[kept], sigma=noise, total=parts[-1])
-        held = prolong(held, noisy[cells], widths, kept, sigma=noise)
+        held = fade(held, noisy[cells], widths, kept, sigma=noise)
         found[cells] = held * (parts[-1] / held.sum())
     # No cell is impossible, so that rows can be drawn given any value.
     possible = codec.atoms + np.flatnonzero(codec.allowed[codec.atoms :])
