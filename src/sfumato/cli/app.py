@@ -116,7 +116,7 @@ def run(arguments: list[str]) -> int:
     with warnings.catch_warnings(), _terminable():
         # What a user should know is said by the commands; a library's remarks may quote values.
         warnings.simplefilter("ignore")
-        return _run(arguments, debug=debug)
+        return _run(arguments, debug=debug, json="--json" in arguments)
 
 
 class _Terminated(KeyboardInterrupt):
@@ -141,24 +141,26 @@ def _terminable() -> Generator[None]:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def _run(arguments: list[str], *, debug: bool) -> int:
+def _run(arguments: list[str], *, debug: bool, json: bool) -> int:
+    def failed(code: int, text: str) -> int:
+        say_error(text, code=code, json=json)
+        return code
+
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except CycloptsError as error:
-        say_error(_usage(error))
-        return 2
+        return failed(2, _usage(error))
     except SfumatoError as error:
         if debug:
             raise
-        say_error(str(error))
-        return error.exit_code
+        return failed(error.exit_code, str(error))
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, _Terminated)
-        say_error(f"{'terminated' if terminated else 'interrupted'}; what was charged stays charged")
-        return 143 if terminated else 130
+        text = f"{'terminated' if terminated else 'interrupted'}; what was charged stays charged"
+        return failed(143 if terminated else 130, text)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 1
@@ -166,8 +168,8 @@ def _run(arguments: list[str], *, debug: bool) -> int:
         if debug:
             raise
         # The text of the exception may quote the input; its type does not.
-        say_error(f"a fault in sfumato ({type(error).__name__}); run again with --debug and report it")
-        return 1
+        name = type(error).__name__
+        return failed(1, f"a fault in sfumato ({name}); run again with --debug and report it")
     return 0
 
 

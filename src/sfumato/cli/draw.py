@@ -44,7 +44,7 @@ def draw(
     ] = None,
     schema: Annotated[Path | None, Parameter(metavar="FILE", group=METHOD)] = None,
     sampler: Annotated[str, Parameter(metavar="NAME", group=METHOD)] = "auto",
-    m: Annotated[int, Parameter(name=["--draws", "-m"], metavar="M", converter=whole, group=RESULT)] = 1,
+    m: Annotated[int, Parameter(name=["--draws", "-n"], metavar="M", converter=whole, group=RESULT)] = 1,
     delta: Annotated[float, Parameter(group=GUARANTEE)] = 0.0,
     neighbours: Annotated[Literal["add-remove", "replace"] | None, Parameter(group=GUARANTEE)] = None,
     unit: Annotated[str | None, Parameter(metavar="COLUMN", group=GUARANTEE)] = None,

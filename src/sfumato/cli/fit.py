@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from sfumato.cli.console import note, say_json
 from sfumato.cli.options import (
+    RESULT,
     Data,
     Epsilon,
     Force,
     InsecureNoiseSeed,
     Json,
-    Output,
     PrivacyOptions,
     Quiet,
     ReadOptions,
@@ -19,14 +22,16 @@ from sfumato.cli.options import (
     output_of,
     table_of,
 )
-from sfumato.cli.runs import check_run, fitted
+from sfumato.cli.runs import check_run, facts_of, fitted
 
 
 def fit(
     table: Path | None = None,
     /,
     *,
-    output: Output = None,
+    output: Annotated[
+        Path | None, Parameter(alias=["-o", "--model", "--save"], metavar="FILE", group=RESULT)
+    ] = None,
     data: Data = None,
     epsilon: Epsilon = None,
     rows: Rows = None,
@@ -81,10 +86,6 @@ def fit(
         say_json(
             {
                 "output": str(output),
-                "method": model.method,
-                "statement": model.statement.state(),
-                "split": model.request["split"],
-                "charges": len(model.ledger),
-                "notes": list(model.notes),
+                **facts_of(model),
             }
         )

@@ -25,7 +25,7 @@ from sfumato.cli.options import (
     output_of,
     table_of,
 )
-from sfumato.cli.runs import check_run, fitted
+from sfumato.cli.runs import check_run, facts_of, fitted
 from sfumato.errors import OutputError
 
 
@@ -125,10 +125,6 @@ def generate(
                 "rows": wanted,
                 "model": None if model is None else str(model),
                 "report": None if report is None else str(report),
-                "method": fit.method,
-                "statement": fit.statement.state(),
-                "split": fit.request["split"],
-                "charges": len(fit.ledger),
-                "notes": list(fit.notes),
+                **facts_of(fit),
             }
         )

@@ -69,5 +69,7 @@ def inspect(
         for key, (n, share, delta) in spent.items()
     ]
     say(table(lines, header=("purpose", "charges", "share of mu²", "delta")))
+    for text in fit.warnings:
+        say(f"WARNING: {text}")
     for text in fit.notes:
         say(f"note: {text}")
