@@ -214,7 +214,8 @@ def test_options_of_a_method(table, schema, tmp_path):
 
 def test_methods_are_listed_with_guarantee_and_options():
     ran = sfumato("methods")
-    assert ran.code == 0 and "mst" in ran.out and "rare=" in ran.out
+    assert ran.code == 0 and "mst: rare=3.0" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 130 and "generator_dim=[256,256]" in ran.out
     facts = sfumato("methods", "--json").json()
     assert facts.keys() == sf.methods().keys() and facts["independent"]["guarantee"]
 

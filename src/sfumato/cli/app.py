@@ -47,8 +47,12 @@ _PREPARE = Group("Prepare, and keep account", sort_key=4)
 
 
 def _default(value: Any) -> Any:
-    """What a help page says of a default: nothing where the text says it, or where it is 'no'."""
-    return None if value is None or value is False or value == () else value
+    """What a help page says of a default: nothing where the text says it, or where it is 'no'; a list as it
+    is typed.
+    """
+    if isinstance(value, tuple) and value:
+        return ",".join(f"{each:g}" for each in value)
+    return None if value is None or value is False or value in ((), "") else value
 
 
 def _app(name: str, text: str, **more: Any) -> App:
@@ -64,7 +68,31 @@ def _app(name: str, text: str, **more: Any) -> App:
     )
 
 
-app = _app("sfumato", "Differentially private synthetic data for tables.")
+_USAGE = {
+    "generate": "TABLE -o FILE --epsilon E [OPTIONS]",
+    "fit": "TABLE -o FILE --epsilon E [OPTIONS]",
+    "sample": "MODEL -o FILE [OPTIONS]",
+    "dpcheck": "MODEL [OPTIONS]",
+    "evaluate": "REAL SYNTHETIC [OPTIONS]",
+    "sweep": "TABLE [OPTIONS]",
+    "benchmark": "TABLE [OPTIONS]",
+}
+"""Commands with files that can be given in their place or by an option: what is needed all the same."""
+
+app = _app(
+    "sfumato",
+    """Differentially private synthetic data for tables.
+
+Start with: sfumato generate TABLE.csv -o synthetic.csv --epsilon 1
+""",
+)
+
+
+def _usage_of(command: Any) -> dict[str, str]:
+    name = command.__name__
+    return {"usage": f"Usage: sfumato {name} {_USAGE[name]}"} if name in _USAGE else {}
+
+
 app.version, app.version_flags = __version__, ("--version",)
 app.help_epilogue = _EPILOGUE
 app.group_commands = Group("Options", sort_key=9)
@@ -82,11 +110,11 @@ for place, (command, group) in enumerate(
         (attack, _JUDGE),
     ]
 ):
-    app.command(command, group=group, sort_key=place)
+    app.command(command, group=group, sort_key=place, **_usage_of(command))
 app.command(plan, group=_PREPARE, sort_key=1)
 app.command(methods, group=_PREPARE, sort_key=2)
-app.command(sweep, group=_PREPARE, sort_key=4)
-app.command(benchmark, group=_PREPARE, sort_key=5)
+app.command(sweep, group=_PREPARE, sort_key=4, **_usage_of(sweep))
+app.command(benchmark, group=_PREPARE, sort_key=5, **_usage_of(benchmark))
 schema = _app(
     "schema",
     "Draft, check and show schema files: what may be known of a table without cost.",

@@ -62,7 +62,7 @@ def draw(
     json: Json = False,
     reading: ReadOptions | None = None,
 ) -> None:
-    """Draw a record, or a few, from the joint law of some columns of a private TABLE.
+    """Draw a record, or a few, from the joint distribution of some columns of a private TABLE.
 
     Every record is drawn over all combinations of values that the schema allows, so that nobody can tell
     whether it is one of the table. Nothing says so afterwards.

@@ -135,6 +135,8 @@ def evaluate(
     say(_table(found))
     for status, titles in without_value(found).items():
         note(f"{status}: {', '.join(titles)}", quiet=quiet)
+    if output is None:
+        note("what each measure means is on the page that -o internal.html writes", quiet=quiet)
     note("not private: computed from real rows without noise", quiet=quiet)
 
 
@@ -189,7 +191,7 @@ def _table(found: Evaluation) -> str:
         value = each.state if each.value is None else f"{each.value:.4g}"
         ideal = "" if each.measure.ideal is None else f"{each.measure.ideal:g}"
         rows.append((each.name, each.measure.title, value, ends, ideal))
-    return table(rows, header=("measure", "", "value", "95 % interval", "of identical rows"))
+    return table(rows, header=("measure", "", "value", "95 % interval", "if identical"))
 
 
 def without_value(found: Evaluation) -> dict[str, list[str]]:

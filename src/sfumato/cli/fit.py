@@ -55,9 +55,9 @@ def fit(
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
         The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
-        strong; above 10 known attacks succeed. Only a method without a guarantee goes without.
+        strong; above 10 known attacks succeed. Required, but for a method without a guarantee.
     output
-        Where to save the model, for example patients.sfumato.
+        Where to save the model, for example patients.sfumato. Required.
     rows
         How many rows will be drawn, if that is known: identifier columns with fewer possible keys are then
         refused before anything is charged.

@@ -61,9 +61,9 @@ def generate(
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
         The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
-        strong; above 10 known attacks succeed. Only a method without a guarantee goes without.
+        strong; above 10 known attacks succeed. Required, but for a method without a guarantee.
     output
-        Where to write the rows: .csv, .tsv (also .gz) or .parquet.
+        Where to write the rows: .csv, .tsv (also .gz) or .parquet. Required.
     rows
         Number of synthetic rows. Default: about as many as the table has (the noisy row count).
     model

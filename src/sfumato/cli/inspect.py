@@ -52,7 +52,7 @@ def inspect(
         source = facts.source if isinstance(facts.source, str) else "mixed"
         codes = f"{sizes[facts.name]:,}" if facts.name in sizes else "not modelled"
         rows.append((facts.name, facts.kind, codes, source))
-    say(table(rows, header=("column", "type", "codes", "facts")))
+    say(table(rows, header=("column", "type", "codes", "facts from")))
     say("")
     spent: dict[str, list[float]] = {}
     prices = [entry.cost.under(fit.ledger.unit["neighbours"]).mu2 for entry in fit.ledger]

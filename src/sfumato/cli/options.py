@@ -378,7 +378,7 @@ def describe_job(job: Job, *, given: bool) -> list[str]:
     shares = ", ".join(f"{name} {share:.1%}" for name, share in split.items())
     return [
         f"{job.recipe.name} on {job.table.label}: epsilon {budget.epsilon:g}, delta {budget.delta:.3g}, "
-        f"{job.unit.neighbours} of {job.unit}",
+        f"protects {job.unit} ({job.unit.neighbours})",
         f"budget: {shares}",
         *_left_open(job, given=given),
     ]

@@ -69,7 +69,10 @@ def fitted(
         note(f"note: {text}", quiet=quiet)
     if bounds := learned_bounds(model):
         listed = ", ".join(f"{name} {low} to {high}" for name, (low, high) in bounds.items())
-        note(f"learned: {listed} (not so? state min and max in a schema)", quiet=quiet)
+        note(
+            f"learned: {listed} (ends of noisy ranges; a schema that states min and max does better)",
+            quiet=quiet,
+        )
     return model
 
 

@@ -55,7 +55,7 @@ def sample(
     model
         A model file written by sfumato fit, or by generate --model.
     output
-        Where to write the rows: .csv, .tsv (also .gz) or .parquet.
+        Where to write the rows: .csv, .tsv (also .gz) or .parquet. Required.
     rows
         Number of rows. Default: about as many as the private table has (the noisy row count).
     seed
