@@ -63,20 +63,23 @@ def measure_one_way(
 
 
 def tell_strays(curator: Curator, codec: Codec, stray: float, *, sigma: float, total: float) -> None:
-    """Tell when many cells are missing or not as declared, by their released count `stray`."""
-    learned, facts = codec.facts.source == "dp", codec.facts
+    """Tell when many cells are missing or not as declared, by their released count `stray`.
+
+    A warning is for columns that a schema declares: a type that was learned may be one that noise has chosen.
+    """
+    facts, learned = codec.facts, codec.facts.source == "dp"
+    if stray <= max(5 * sigma, STRAY * total):
+        return
     what = "not of the type that was learned" if learned else "not as declared"
     mend = "mend its type or facts in the schema, or state nullable = true"
     mend = "in a schema, state nullable = true or its type" if learned else mend
-    if stray <= max(5 * sigma, STRAY * total):
-        return
     if facts.nullable:
         if stray > NEARLY_ALL * total and not learned:
             curator.warn(
                 f"{codec.column!r}: nearly all of its cells are missing or {what} ({facts.kind}), and come "
                 "out as missing; unless the column is empty, mend its type or facts in the schema"
             )
-    elif stray > MOST * total:
+    elif stray > MOST * total and not learned:
         curator.warn(
             f"{codec.column!r}: most of its cells are missing or {what} ({facts.kind}), and values are made "
             f"up in their place; {mend}"
