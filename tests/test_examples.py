@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -65,6 +66,9 @@ def test_commands_of_the_readme_run(folder, capfd):
             subprocess.run(step, shell=True, check=True, env={**os.environ, "LC_ALL": "C"})
     written = {path.name for path in folder.iterdir()}
     assert {"synthetic.csv", "acs.sfumato", "visits.csv", "surgery.parquet", "from_raw.csv"} <= written
+    rules = [line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines() if line[:1] == "/"]
+    made = written - {"examples"}
+    assert {name for name in made if not any(fnmatch(name, rule) for rule in rules)} == set()
 
 
 def test_python_of_the_readme_runs(folder, capsys):

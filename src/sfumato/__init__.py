@@ -22,6 +22,7 @@ _HOME = {
     "verify": "sfumato.api",
     "assert_dp": "sfumato.api",
     "methods": "sfumato.api",
+    "DataWarning": "sfumato.api",
     "PrivacyWarning": "sfumato.api",
     "Model": "sfumato.models.model",
     "Schema": "sfumato.schema",
@@ -67,6 +68,7 @@ __all__ = [
     "DPCopulaGenerator",
     "DPEcdf",
     "DPSGDGenerator",
+    "DataWarning",
     "DpAssurance",
     "GaussianCopulaGenerator",
     "GeneratorNotFoundError",
@@ -105,6 +107,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from sfumato.api import (
+        DataWarning,
         PrivacyWarning,
         assert_dp,
         attack,

@@ -14,6 +14,7 @@ methods    what can be asked for
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -37,6 +38,10 @@ DEFAULT_METHOD = "adaptive"
 
 class PrivacyWarning(UserWarning):
     """The guarantee holds, and is weaker than its user may think."""
+
+
+class DataWarning(UserWarning):
+    """A table is not what its user may think: a column is not as declared, or two tables share no value."""
 
 
 def fit(
@@ -73,7 +78,9 @@ def fit(
     told what is asked. `insecure_noise_seed` makes the noise repeatable for tests; such a model guarantees
     nothing and says so.
 
-    Raises SfumatoError before the first charge for anything wrong with options, schema or input.
+    Warns (PrivacyWarning before the run, DataWarning after it) of what needs attention; lesser remarks are in
+    the model's `notes`. Raises SfumatoError before the first charge for anything wrong with options, schema
+    or input.
     """
     from sfumato.models.training import prepare
 
@@ -83,10 +90,21 @@ def fit(
         allow_empty=allow_empty,
     )  # fmt: skip
     for text in job.warnings():
-        warnings.warn(text, PrivacyWarning, stacklevel=2)
-    return fit_job(
+        _warn(text, PrivacyWarning)
+    model = fit_job(
         job, ledger=ledger, dataset=dataset, progress=progress, insecure_noise_seed=insecure_noise_seed
     )
+    for text in model.warnings:
+        _warn(text, DataWarning)
+    return model
+
+
+def _warn(text: str, category: type[Warning]) -> None:
+    """Warn at the line that called this library, by whichever of its doors."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sfumato."):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def fit_job(
@@ -125,7 +143,8 @@ def generate(
     """Synthetic rows in the caller's own kind of table: `fit(table, …).sample(rows)`.
 
     `rows` defaults to the noisy row count. `seed` fixes the drawing of rows, never the noise. Other
-    options are those of `fit`.
+    options are those of `fit`, and so are the warnings. The model is not kept: for its guarantee, its notes
+    on what was found, or more rows at no cost, use `fit` and `sample`.
     """
     from sfumato.models.model import check_seed
 
@@ -193,8 +212,9 @@ def evaluate(
     `model_rows`: the most rows that train a model. `model`: the model that drew the rows, for the ceiling
     that its guarantee sets to attacks, and for the column that tells persons apart. `seed`: of every draw.
 
-    Every measure has one of three states: a value, not applicable because …, failed because …. Raises
-    InputError and SchemaError for what cannot be read, UsageError for options.
+    Every measure has one of three states: a value, not applicable because …, failed because …. Warns
+    (DataWarning) of tables that share columns and no value. Raises InputError and SchemaError for what cannot
+    be read, UsageError for options.
     """
     from sfumato.attacks.tables import person_of, release_of, with_attacks
     from sfumato.evaluation.run import evaluate_tables
@@ -211,6 +231,7 @@ def evaluate(
         dialect=dialect, settings=settings, progress=progress, person=person_of(held),
         families=None if families is None else [name for name in families if name != "attacks"],
     )  # fmt: skip
+    _tell_strangers(found)
     wanted = families is None or "attacks" in families
     if not wanted:
         return found
@@ -253,7 +274,7 @@ def attack(
     from sfumato.schema import read_schema
 
     held = load(model) if isinstance(model, str | Path) else model
-    return attack_tables(
+    found = attack_tables(
         real, synthetic, holdout=holdout, dialect=dialect, progress=progress,
         schema=None if schema is None else read_schema(schema), person=person_of(held),
         settings=AttackSettings(
@@ -265,6 +286,16 @@ def attack(
             options=plain_options(options), schema=schema,
         ),
     )  # fmt: skip
+    _tell_strangers(found)
+    return found
+
+
+def _tell_strangers(found: Evaluation) -> None:
+    """DataWarning where the tables share no value, so that they were hardly meant to be compared."""
+    from sfumato.evaluation.strangers import stranger
+
+    if text := stranger(found.pair):
+        _warn(text, DataWarning)
 
 
 def load(path: str | Path) -> Model:

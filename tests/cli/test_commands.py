@@ -214,7 +214,8 @@ def test_options_of_a_method(table, schema, tmp_path):
 
 def test_methods_are_listed_with_guarantee_and_options():
     ran = sfumato("methods")
-    assert ran.code == 0 and "mst" in ran.out and "rare=" in ran.out
+    assert ran.code == 0 and "mst: rare=3.0" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 130 and "generator_dim=[256,256]" in ran.out
     facts = sfumato("methods", "--json").json()
     assert facts.keys() == sf.methods().keys() and facts["independent"]["guarantee"]
 
@@ -240,3 +241,71 @@ def test_noise_from_a_seed_is_marked_everywhere(table, schema, tmp_path):
     assert sfumato("assert-dp", model, "--epsilon", 100).code == 3
     again = sfumato("sample", model, "-o", tmp_path / "s.csv", "--quiet")
     assert again.code == 0 and "NO PRIVACY GUARANTEE" in again.err
+
+
+def test_bounds_that_were_learned_are_told_after_the_run(table, schema, tmp_path):
+    out = tmp_path / "out.csv"
+    words = ("generate", table, "-o", out, "--epsilon", 20, "--method", "independent", "--force")
+    ran = sfumato(*words)
+    found = re.search(r"^learned: age (\d+) to (\d+) \(", ran.err, re.MULTILINE)
+    assert ran.code == 0 and found and int(found[1]) <= 20 and int(found[2]) >= 49
+    assert "learned:" not in sfumato(*words, "--quiet").err
+    bounds = sfumato(*words, "--json").json()["learned"]
+    assert set(bounds) == {"age"} and bounds["age"]["min"] <= 20 and bounds["age"]["max"] >= 49
+    assert "learned:" not in sfumato(*words, "--schema", schema).err
+    ran = sfumato("fit", table, "-o", tmp_path / "m", "--epsilon", 20, "--json")
+    assert set(ran.json()["learned"]) == {"age"}
+
+
+def test_a_column_that_is_not_as_declared_is_a_warning_even_when_quiet(table, tmp_path):
+    schema = tmp_path / "wrong.toml"
+    schema.write_text(
+        '[columns]\nsex = {type = "int", min = 0, max = 1}\nage = {type = "int", min = 18, max = 60}\n'
+        'grade = {type = "categorical", values = ["low", "mid", "high"]}\n'
+    )
+    words = ("--epsilon", 4, "--schema", schema, "--method", "independent", "--force")
+    for command in ("generate", "fit"):
+        for more in ("--quiet", "--json"):
+            ran = sfumato(command, table, "-o", tmp_path / "o.csv", *words, more)
+            assert (
+                ran.code == 0
+                and ran.err.startswith("WARNING: 'sex': most of its cells")
+                and ("mend its type" in ran.err and ran.err.count("\n") == 1)
+            )
+    assert ran.json()["warnings"] == [ran.err.removeprefix("WARNING: ").rstrip()]
+    assert "WARNING: 'sex'" in sfumato("inspect", tmp_path / "o.csv").out
+
+
+def test_what_the_schema_leaves_open_is_said(table, schema, tmp_path):
+    draft, out = tmp_path / "d.toml", tmp_path / "o.csv"
+    assert sfumato("schema", "draft", table, "-o", draft).code == 0
+    words = ("generate", table, "-o", out, "--force", *FAST)
+    assert "no schema: types, bounds" in sfumato(*words).err
+    ran = sfumato(*words, "--schema", draft)
+    assert ran.code == 0 and "no schema" not in ran.err
+    assert "the schema leaves 3 of 3 columns open: their types" in ran.err
+    draft.write_text(draft.read_text() + 'sex = {type = "categorical", values = ["F", "M"]}\n')
+    assert "the schema leaves 2 of 3 columns open" in sfumato(*words, "--schema", draft).err
+    ran = sfumato(*words, "--schema", schema)
+    assert "no schema" not in ran.err and "the schema leaves" not in ran.err
+
+
+def test_the_examples_at_the_head_of_a_draft_are_right(table, tmp_path):
+    text = sfumato("schema", "draft", table).out
+    examples = re.findall(r"^#   (\w+ = \{.*\})$", text, re.MULTILINE)
+    assert len(examples) >= 4 and text.index(examples[0]) < text.index("[columns]")
+    path = tmp_path / "s.toml"
+    path.write_text("[columns]\n" + "\n".join(examples) + "\n")
+    assert len(read_schema(path).columns) == len(examples)
+    path.write_text(text)
+    assert read_schema(path).columns == ()
+
+
+def test_a_wrong_delimiter_is_refused_before_anything_is_charged(table, tmp_path):
+    ledger, before = tmp_path / "ledger", left_behind(tmp_path)
+    words = ("--delimiter", ";", *FAST, "--ledger", ledger, "--dataset", "d")
+    for command in ("generate", "fit"):
+        ran = sfumato(command, table, "-o", tmp_path / "o.csv", *words)
+        assert ran.code == 2 and "3 with ','" in ran.err and "--delimiter ','" in ran.err
+    assert left_behind(tmp_path) == before
+    assert sfumato("evaluate", table, table, "--delimiter", ";").code == 2

@@ -53,7 +53,7 @@ def test_many_records_go_to_a_file(files, tmp_path):
             2,
             "--schema",
             schema,
-            "-m",
+            "-n",
             7,
             "-o",
             out,
@@ -71,7 +71,7 @@ def test_json_says_what_was_drawn_and_what_it_cost(files, tmp_path):
     ledger = tmp_path / "ledger"
     words = ("draw", table, "--columns", "sex", "--epsilon", 0.5, "--schema", schema, "--json")
     words = (*words, "--ledger", ledger, "--dataset", "d", "--neighbours", "replace")
-    found = sfumato(*words, "-m", 3, "--sampler", "subrr").json()
+    found = sfumato(*words, "-n", 3, "--sampler", "subrr").json()
     assert [set(record) for record in found["records"]] == [{"sex"}] * 3
     assert (found["sampler"], found["rows"], found["symbols"]) == ("subrr", 300, 2)
     assert found["statement"]["epsilon"] == 0.5 and found["statement"]["epsilon_add_remove"] == "infinity"
@@ -111,8 +111,8 @@ def test_the_other_columns_are_added_on_request(files):
         (("--columns", "note"), "does not tell"),
         (("--columns", "sex,no"), "declares no column 'no'"),
         (("--columns", "sex", "--sampler", "dsroo"), "there is no sampler 'dsroo'"),
-        (("--columns", "sex", "-m", "0"), "at least 1"),
-        (("--columns", "sex", "-m", "1.5"), "not a whole number"),
+        (("--columns", "sex", "-n", "0"), "at least 1"),
+        (("--columns", "sex", "-n", "1.5"), "not a whole number"),
         (("--columns", "sex", "--at-most", "2"), "--at-most needs --unit"),
         (("--columns", "sex", "--delta", "2"), "delta must lie"),
         (("--columns", "sex", "--ledger", "l"), "--ledger needs --dataset"),
@@ -176,7 +176,7 @@ def test_a_real_table():
     path = shared_table("adult_raw/adult.data")
     words = ("--no-header", "--names", ",".join(ADULT), "--trim")
     words = ("draw", path, *words, "--schema", ROOT / "tests/end_to_end/schemas/adult.toml", "--epsilon", 1)
-    for more in ((), ("--neighbours", "replace"), ("--sampler", "roo", "-m", 5, "--delta", 1e-9)):
+    for more in ((), ("--neighbours", "replace"), ("--sampler", "roo", "-n", 5, "--delta", 1e-9)):
         ran = sfumato(*words, "--columns", "education,sex,race", *more)
         header, record, *_ = csv.reader(ran.out.splitlines())
         assert ran.code == 0 and header == ["education", "sex", "race"] and record[1] in ("Female", "Male")

@@ -1,5 +1,6 @@
 """`sfumato evaluate`, `sfumato attack` and `generate --report`."""
 
+import polars as pl
 import pytest
 from tests.attacks.people import noisy, population
 from tests.cli.runner import CANARY, left_behind, sfumato
@@ -127,6 +128,27 @@ def test_wrong_words_are_refused(desk, words, part):
     before = left_behind(desk)
     ran = sfumato(*(paths.get(word, word) for word in words))
     assert ran.code == 2 and part in ran.err and left_behind(desk) == before
+
+
+def test_tables_that_have_nothing_in_common(desk):
+    other, far = desk / "other.csv", desk / "far.csv"
+    other.write_text("height,weight\n" + "1,2\n" * 50)
+    frame = pl.read_csv(desk / "real.csv")
+    away = frame.with_columns(
+        pl.col(pl.Int64, pl.Float64) + 1e6, pl.col(pl.String).str.to_lowercase().str.zfill(9)
+    )
+    away.write_csv(far)
+    before = left_behind(desk)
+    for command, more in (("evaluate", ()), ("attack", ("--holdout", desk / "others.csv"))):
+        ran = sfumato(command, desk / "real.csv", other, *more, "--quiet")
+        assert ran.code == 2 and ran.out == "" and "none of the real table's columns" in ran.err
+        ran = sfumato(command, desk / "real.csv", far, *more, "--quiet", "--json")
+        assert ran.code == 0 and ran.json()
+        assert ran.err.startswith("WARNING: the tables have the same columns and no value in common")
+        ran = sfumato(command, desk / "real.csv", desk / "others.csv", *more, "--quiet")
+        assert ran.code == 0 and ran.err == ""
+    assert sfumato("evaluate", desk / "real.csv", other, "-o", desk / "page.html").code == 2
+    assert left_behind(desk) == before
 
 
 def test_no_value_of_the_table_is_printed(desk):

@@ -32,9 +32,43 @@ def test_json_of_a_sample_and_of_a_limit(model, tmp_path):
     assert ran.json() == {"dataset": "d", "epsilon": 1.0, "delta": 1e-8} and ran.err == ""
 
 
-def test_json_stays_silent_when_the_run_fails(table, tmp_path):
-    ran = sfumato("generate", table, "-o", tmp_path / "o.csv", "--epsilon", 1, "--method", "x", "--json")
-    assert ran.code == 2 and ran.out == "" and ran.err.count("error:") == 1
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (("generate", "TABLE", "-o", "OUT", "--epsilon", "1", "--method", "x"), 2, "no method 'x'"),
+        (("generate", "TABLE", "--epsilon", "1", "--colour"), 2, "--colour"),
+        (("fit", "none.csv", "-o", "OUT", "--epsilon", "1"), 2, "none.csv"),
+        (("sample", "MODEL", "-o", "OUT", "--where", "sex=X"), 2, "F, M"),
+        (("assert-dp", "MODEL", "--epsilon", "0.1"), 3, "not epsilon = 0.1"),
+        (("dpcheck", "MODEL", "--epsilon", "0.1"), 3, "not epsilon = 0.1"),
+        (("verify", "TABLE"), 2, "not a model file"),
+        (("inspect", "TABLE"), 2, "not a model file"),
+        (("schema", "lint", "none.toml"), 2, "none.toml"),
+        (("ledger", "show", "none.jsonl"), 2, "none.jsonl"),
+        (("plan",), 2, "--schema"),
+        (("evaluate", "TABLE"), 2, "SYNTHETIC"),
+        (("attack", "TABLE", "TABLE"), 2, "--holdout"),
+        (("draw", "TABLE", "--epsilon", "1"), 2, "--schema"),
+        (("sweep",), 2, "TABLE"),
+        (("benchmark", "TABLE", "-o", "OUT", "--epsilons", "x"), 2, "not a list of numbers"),
+        (("frobnicate",), 2, "frobnicate"),
+    ],
+)
+def test_json_errors_are_one_object_on_standard_error(table, model, tmp_path, words, code, part):
+    places = {"TABLE": table, "MODEL": model, "OUT": tmp_path / "o.csv"}
+    ran = sfumato(*(places.get(word, word) for word in words), "--json")
+    assert ran.code == code and ran.out == "" and ran.err.count("\n") == 1
+    found = json.loads(ran.err)
+    assert set(found) == {"error", "exit_code"} and found["exit_code"] == code and part in found["error"]
+
+
+def test_json_of_a_fault_in_the_program(monkeypatch, table, tmp_path, capsys):
+    from sfumato.cli import main
+
+    monkeypatch.setattr("sfumato.models.training.prepare", lambda *_, **__: 1 // 0)
+    words = ["generate", str(table), "-o", str(tmp_path / "o.csv"), "--epsilon", "1", "--json"]
+    assert main(words) == 1
+    assert json.loads(capsys.readouterr().err)["error"].startswith("a fault in sfumato (ZeroDivisionError)")
 
 
 def test_quiet_prints_nothing_but_warnings(table, schema, model, tmp_path):

@@ -104,7 +104,7 @@ def test_every_option_is_explained(words):
     ran = sfumato(*words, "--help")
     assert ran.code == 0 and ran.err == "" and "Usage: sfumato " + " ".join(words) in ran.out
     assert words == ("methods",) or "Example: sfumato " + " ".join(words) in ran.out
-    assert "Exit codes" in ran.out
+    assert "Exit codes" in ran.out and "[default: ]" not in ran.out and "[default: (" not in ran.out
     node = app
     for word in words:
         node = node[word]
@@ -115,10 +115,21 @@ def test_every_option_is_explained(words):
                 assert argument.name in ran.out
 
 
+@pytest.mark.parametrize("command", ["generate", "fit", "sample"])
+def test_the_first_line_of_help_names_what_is_needed(command):
+    text = sfumato(command, "--help").out
+    first, rest = text.lstrip().split("\n", 1)
+    table = "MODEL" if command == "sample" else "TABLE"
+    epsilon = "" if command == "sample" else " --epsilon E"
+    assert first.strip() == f"Usage: sfumato {command} {table} -o FILE{epsilon} [OPTIONS]"
+    assert rest.count("Required") == (1 if command == "sample" else 2)
+
+
 def test_the_first_page_lists_every_command_with_a_text():
     for words in ((), ("--help",), ("-h",)):
         ran = sfumato(*words)
         assert ran.code == 0 and ran.err == ""
+        assert "Start with: sfumato generate TABLE.csv -o synthetic.csv --epsilon 1" in ran.out
         for word in {each[0] for each in commands()}:
             assert f"│ {word} " in ran.out
     assert sfumato("--version").out.count(".") == 2

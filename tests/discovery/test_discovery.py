@@ -13,6 +13,7 @@ from sfumato.discovery.grids import CELLS_AT_MOST, _extent, public_edges, refine
 from sfumato.discovery.votes import CLASSES, VoteEncoder, verdict
 from sfumato.domain.kinds.date import Date
 from sfumato.domain.kinds.integer import Int
+from sfumato.models.learned import learned_bounds
 
 ROWS = 6000
 
@@ -65,7 +66,8 @@ def test_texts_keep_their_zeros_and_rare_ones_become_other(model):
     drawn = model.sample(2000, seed=1)
     assert set(drawn["code"]) == {"01230", "00501", "90210"} | ({"OTHER"} & set(drawn["code"]))
     assert set(drawn["key"]) == {"OTHER"}
-    assert any("'key'" in note for note in model.notes)
+    (note,) = [note for note in model.notes if "'key'" in note]
+    assert "every value becomes 'OTHER'" in note and 'state its type, such as type = "float"' in note
     assert any("YYYYMMDD" in note for note in model.notes)
 
 
@@ -189,3 +191,39 @@ def test_frequent_labels_of_a_small_table_are_found_at_a_small_budget(tmp_path):
     pl.DataFrame(columns).write_csv(path)
     model = sf.fit(path, epsilon=0.1, method="independent", insecure_noise_seed=1)
     assert {frozenset(codec.values) for codec in model.codecs} == {frozenset({"yes", "no"})}
+
+
+def test_a_value_that_is_spelled_like_other_is_told_apart(tmp_path):
+    """Which of the two labels is ours, where both can stand in a column."""
+    kinds = ["p", "q", "Other", "OTHER", "other"]
+    frame = {"near": [kinds[i % 3] for i in range(ROWS)], "same": [kinds[i % 4] for i in range(ROWS)],
+             "far": [kinds[i % 2] for i in range(ROWS)]}  # fmt: skip
+    model = _learned(frame, tmp_path)
+    near = [note for note in model.notes if note.startswith("'near'")]
+    assert near == [
+        "'near': 'Other' is a value of the table; 'OTHER' is not, and stands for all values that are not shown; "
+        "state another other_label in a schema if that confuses"
+    ]
+    (same,) = [note for note in model.notes if note.startswith("'same'")]
+    assert same.startswith("'same': 'OTHER' is a value of the table, and stands for all values that are not")
+    assert not [note for note in model.notes if note.startswith("'far'")]
+
+    column = {"type": "categorical", "open_set": True, "public_values": ["p", "other"], "other_label": "rest"}
+    stated = {"columns": {"near": column}}
+    assert not _learned({"near": frame["near"]}, tmp_path, schema=stated).notes
+
+
+def test_bounds_that_were_learned_are_told(model):
+    bounds = learned_bounds(model)
+    assert bounds["age"] == (16, 127) and bounds["price"] == (
+        model.schema["price"].min,
+        model.schema["price"].max,
+    )
+    assert set(bounds) == {"age", "price", "born", "seen", "score", "gap", "stamp"}
+
+
+def test_bounds_that_were_stated_are_not_told_as_learned(tmp_path):
+    rows = {"a": list(range(100)) * 20, "b": list(range(100)) * 20}
+    schema = {"columns": {"a": {"type": "int", "min": 0, "max": 99}, "b": {"type": "int", "min": 0}}}
+    (found,) = learned_bounds(_learned(rows, tmp_path, schema=schema)).items()
+    assert found[0] == "b" and found[1][0] == 0 and found[1][1] >= 99

@@ -32,6 +32,45 @@ def test_generate_sample_dpcheck(table: Path, tmp_path: Path) -> None:
     assert sfumato("generate", *short).code == 0
 
 
+def test_a_short_option_means_one_thing(table: Path, tmp_path: Path) -> None:
+    """Of the options that the help pages show. -m stands for a model only where no method can be asked for."""
+    from sfumato.cli.app import app
+
+    meant: dict[str, set[str]] = {}
+    for name in (
+        "generate",
+        "fit",
+        "sample",
+        "draw",
+        "evaluate",
+        "attack",
+        "plan",
+        "sweep",
+        "benchmark",
+        "dpcheck",
+    ):
+        for argument in app[name].assemble_argument_collection():
+            if not argument.show:
+                continue
+            for short in (each for each in argument.names if len(each) == 2):
+                meant.setdefault(short, set()).update(each for each in argument.names if len(each) > 2)
+    same = [
+        {"--data", "--real"}, {"--epsilon", "--epsilons"}, {"--rows", "--draws"}, {"--synthetic"}, {"--baselines"},
+        {"--method", "--methods", "--generator"}, {"--output", "--model", "--save"},
+    ]  # fmt: skip
+    assert {"-d", "-r", "-e", "-n", "-s", "-b", "-m", "-g", "-o"} <= set(meant)
+    for short, names in meant.items():
+        assert any(names <= each for each in same), (short, names)
+
+    assert sfumato("fit", table, "--epsilon", 1, "-m", "dp-copula", "--model", tmp_path / "a").code == 0
+    assert sfumato("fit", table, "--epsilon", 1, "-m", "dp-copula", "--save", tmp_path / "b").code == 0
+    ran = sfumato("fit", table, "--epsilon", 1, "--model", tmp_path / "c", "-o", tmp_path / "d")
+    assert ran.code == 2 and not (tmp_path / "c").exists() and not (tmp_path / "d").exists()
+    for words in (("-m", tmp_path / "a", "--model", tmp_path / "a"), (tmp_path / "a", "-m", tmp_path / "a")):
+        ran = sfumato("dpcheck", *words)
+        assert ran.code == 2 and "given twice" in ran.err
+
+
 def test_altered_files_end_with_3_and_missing_ones_with_2(table: Path, tmp_path: Path) -> None:
     model = tmp_path / "m"
     words = ("generate", table, "-m", "dp-copula", "--epsilon", 1, "-o", tmp_path / "o.csv", "--save", model)

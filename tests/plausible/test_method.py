@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from html import escape
 
 import numpy as np
@@ -235,8 +236,22 @@ def test_more_records_than_the_budget_holds_are_fewer(frame):
         options={**LARGE, "records": 2000},
     )  # fmt: skip
     assert 1 <= model.rows < 2000
-    assert any("more would exceed epsilon" in note for note in model.notes)
+    (note,) = [note for note in model.notes if "more would exceed epsilon" in note]
+    assert f"{model.rows:,} records are released, not 2,000: at k = " in note and "gamma = 2" in note
+    assert "or take seeds = 'histogram'" in note
     assert 0.5 < model.statement.epsilon <= 1.0
+
+
+def test_what_a_smaller_release_advises_gives_all_records(frame):
+    """Stated k and epsilon0 that are too dear: the note names others, and they are enough."""
+    given = {"method": "plausible-deniability", "schema": SCHEMA, "epsilon": 3.0, "delta": 1e-7}
+    few = sf.fit(frame, **given, options={**LARGE, "k": 60, "epsilon0": 1.0, "records": 300})
+    (note,) = [note for note in few.notes if "more would exceed epsilon" in note]
+    k, epsilon0 = re.search(r"state k = (\d+) and epsilon0 = ([\d.]+) to have them all", note).groups()
+    all_of_them = sf.fit(
+        frame, **given, options={**LARGE, "k": int(k), "epsilon0": float(epsilon0), "records": 300}
+    )
+    assert few.rows < 300 == all_of_them.rows
 
 
 @pytest.mark.parametrize(

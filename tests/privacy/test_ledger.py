@@ -307,7 +307,7 @@ def file(request, tmp_path_factory):
 
 
 CHAIN = ("number", "previous", "hash")
-FREE = {("library",), ("notes",), ("stored",)}
+FREE = {("library",), ("notes",), ("warnings",), ("stored",)}
 """Not part of the guarantee: who wrote the file, remarks, and how columns were stored."""
 
 

@@ -246,10 +246,40 @@ def test_drawings_hold_what_they_are_given():
     assert isinstance(Details(("a",), ((1,),)), Details) and Page is not None
 
 
+def test_ranges_of_whole_numbers_are_named_by_whole_numbers():
+    import numpy as np
+
+    from sfumato.evaluation.gather import pair_tables
+    from sfumato.report.pictures import _numbers
+
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame(
+        {
+            "few": rng.integers(0, 9, 900),
+            "many": rng.integers(-40, 900, 900),
+            "huge": 10**13 + rng.integers(0, 1000, 900),
+        }
+    )
+    half = frame.with_columns(half=pl.col("many") + 0.5)
+    facts = sf.read_schema({"columns": {"few": {"type": "int", "min": 0, "max": 8}}})
+    pair = pair_tables(half, half, schema=facts)
+    for column in pair:
+        drawn = _numbers(column, column.values("real"))
+        ends = [label for *_, label in drawn.ticks]
+        assert all(re.fullmatch(r"-?\d+", text) for text in ends) == (column.name != "half"), ends
+        count = int(re.search(r"shares of (\d+)", drawn.summary)[1])
+        assert (count == 9 if column.name == "few" else 15 <= count <= 30) and "0.0%" in drawn.summary
+
+
 def test_what_was_foretold_stands_beside_what_was_measured(evaluation, model):
     text = "".join(Reader(internal_html(evaluation, model=model)).text)
     assert "measured now" in text and "Predicted from released numbers" in text
+    said = re.search(
+        r"numbers in the model's own ranges, up to (\d+); what was measured, in about 20\.", text
+    )
+    assert said and int(said[1]) == max(codec.size - codec.atoms for codec in model.codecs if codec.ordered)
     assert "measured now" not in publishable_html(model)
+    assert f"ranges, up to {said[1]}." in "".join(Reader(publishable_html(model)).text)
 
 
 def test_values_that_were_not_found_are_counted_on_the_publishable_page():

@@ -260,3 +260,50 @@ def test_a_column_whose_every_value_has_a_meaning_of_its_own():
     codec = GridCodec(Int("x", min=0, max=1, special_codes={"0": "no", "1": "yes"}), (0, 1, 2))
     found = expected_counts(codec, np.array([3.0, 60, 40, 0, 0]), sigma=2.0, total=100.0)
     assert found.sum() == pytest.approx(100) and found[1] > found[2] > 30
+
+
+@pytest.mark.parametrize("method", ["adaptive", "mst", "aim", "independent", "dp-copula", "bayes-net"])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_a_column_that_is_not_as_declared_is_warned_about(method, nullable, tmp_path):
+    """By the released counts: every cell is a text where the schema has a number."""
+    frame = pl.DataFrame({"age": [f"a{i % 9}" for i in range(4000)], "sex": ["F", "M"] * 2000})
+    columns = {
+        "age": {"type": "int", "min": 0, "max": 99, "nullable": nullable},
+        "sex": {"type": "categorical", "values": ["F", "M"]},
+    }
+    with pytest.warns(sf.DataWarning) as told:
+        model = sf.fit(frame, epsilon=4.0, method=method, schema={"columns": columns})
+    (warning,) = told
+    text = str(warning.message)
+    assert text.startswith("'age': ") and "not as declared (int)" in text and "%" not in text
+    assert ("nearly all" in text) == nullable and "mend its type or facts in the schema" in text
+    assert warning.filename == __file__ and model.warnings == (text,) and model.notes == ()
+    model.save(tmp_path / "m")
+    assert sf.load(tmp_path / "m").warnings == (text,) and sf.verify(tmp_path / "m").epsilon <= 4.0
+
+
+def test_columns_that_are_as_declared_or_nearly_so_are_not():
+    """Half-filled columns are no fault where cells may be missing; a few strays are a remark."""
+    rows = 4000
+    frame = pl.DataFrame(
+        {"half": [i if i % 2 else None for i in range(rows)], "some": [str(i % 9) for i in range(rows)]}
+    )
+    frame = frame.with_columns(some=pl.when(pl.int_range(rows) % 10 == 0).then(pl.lit("?")).otherwise("some"))
+    columns = {
+        "half": {"type": "int", "min": 0, "max": rows, "nullable": True},
+        "some": {"type": "int", "min": 0, "max": 8},
+    }
+    model = sf.fit(frame, epsilon=4.0, method="independent", schema={"columns": columns})
+    (note,) = model.notes
+    assert model.warnings == () and note.startswith("'some': about 1") and "%" in note
+
+
+def test_rows_made_at_once_are_warned_about_at_the_line_that_asks():
+    frame = pl.DataFrame({"age": ["old"] * 2000, "sex": ["F", "M"] * 1000})
+    columns = {
+        "age": {"type": "int", "min": 0, "max": 99},
+        "sex": {"type": "categorical", "values": ["F", "M"]},
+    }
+    with pytest.warns(sf.DataWarning, match="'age'") as told:
+        sf.generate(frame, epsilon=4.0, method="independent", schema={"columns": columns})
+    assert [each.filename for each in told] == [__file__]

@@ -29,6 +29,13 @@ CASES = {
     "lone carriage return": (b"x,y\r1,%b\r" % SECRET, {}, ["line 1", "carriage return"]),
     "semicolons": (b"x;y\n1;%b\n" % SECRET, {}, ["no ','", "delimiter ';'"]),
     "tabs": (b"x\ty\n1\t%b\n" % SECRET, {}, ["delimiter tab"]),
+    "wrong delimiter": (
+        b"x,y,z\n1,%b,2\n" % SECRET,
+        {"delimiter": ";"},
+        ["one name", "3 with ','", "--delimiter ','", "--header"],
+    ),
+    "wrong tab": (b'"x;1";y\n1;%b\n' % SECRET, {"delimiter": "tab"}, []),
+    "wrong comma": (b"x|y\n1|%b\n" % SECRET, {"delimiter": ","}, ["2 with '|'"]),
     "NUL": (b"x,y\n1,2\n%b\0,3\n" % SECRET, {}, ["line 3", "NUL"]),
     "UTF-16 without a mark": ("x,y\n1,2\n".encode("utf-16-le"), {}, ["NUL", "encoding utf-16"]),
     "latin-1 bytes": (b"x,y\n1,2\n%b\xe9,3\n" % SECRET, {}, ["line 3", "UTF-8", "latin-1"]),
@@ -57,6 +64,23 @@ def test_hostile_files_are_refused(tmp_path, content, dialect, parts):
     assert SECRET.decode() not in message
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("content", "dialect", "names"),
+    [
+        (b'"x,y"\n1\n', {"delimiter": ";"}, ["x,y"]),
+        (b"x,y\n1\n", {"delimiter": ";", "header": "yes"}, ["x,y"]),
+        (b"x,y\n1\n", {"delimiter": ";", "names": ("z",)}, ["z"]),
+        (b"x,1;y,2\n1;2\n", {"delimiter": ";"}, ["x,1", "y,2"]),
+        (b"x y\n1\n", {"delimiter": ";"}, ["x y"]),
+    ],
+)
+def test_a_delimiter_that_is_meant_is_taken(tmp_path, content, dialect, names):
+    path = tmp_path / "visits.csv"
+    path.write_bytes(content)
+    source = open_source(path, dialect=CsvDialect(**dialect))
+    assert [column.name for column in source.columns] == names
 
 
 def test_all_faults_of_the_header_are_listed_at_once(tmp_path):

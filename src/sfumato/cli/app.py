@@ -47,8 +47,12 @@ _PREPARE = Group("Prepare, and keep account", sort_key=4)
 
 
 def _default(value: Any) -> Any:
-    """What a help page says of a default: nothing where the text says it, or where it is 'no'."""
-    return None if value is None or value is False or value == () else value
+    """What a help page says of a default: nothing where the text says it, or where it is 'no'; a list as it
+    is typed.
+    """
+    if isinstance(value, tuple) and value:
+        return ",".join(f"{each:g}" for each in value)
+    return None if value is None or value is False or value in ((), "") else value
 
 
 def _app(name: str, text: str, **more: Any) -> App:
@@ -64,7 +68,31 @@ def _app(name: str, text: str, **more: Any) -> App:
     )
 
 
-app = _app("sfumato", "Differentially private synthetic data for tables.")
+_USAGE = {
+    "generate": "TABLE -o FILE --epsilon E [OPTIONS]",
+    "fit": "TABLE -o FILE --epsilon E [OPTIONS]",
+    "sample": "MODEL -o FILE [OPTIONS]",
+    "dpcheck": "MODEL [OPTIONS]",
+    "evaluate": "REAL SYNTHETIC [OPTIONS]",
+    "sweep": "TABLE [OPTIONS]",
+    "benchmark": "TABLE [OPTIONS]",
+}
+"""Commands with files that can be given in their place or by an option: what is needed all the same."""
+
+app = _app(
+    "sfumato",
+    """Differentially private synthetic data for tables.
+
+Start with: sfumato generate TABLE.csv -o synthetic.csv --epsilon 1
+""",
+)
+
+
+def _usage_of(command: Any) -> dict[str, str]:
+    name = command.__name__
+    return {"usage": f"Usage: sfumato {name} {_USAGE[name]}"} if name in _USAGE else {}
+
+
 app.version, app.version_flags = __version__, ("--version",)
 app.help_epilogue = _EPILOGUE
 app.group_commands = Group("Options", sort_key=9)
@@ -82,11 +110,11 @@ for place, (command, group) in enumerate(
         (attack, _JUDGE),
     ]
 ):
-    app.command(command, group=group, sort_key=place)
+    app.command(command, group=group, sort_key=place, **_usage_of(command))
 app.command(plan, group=_PREPARE, sort_key=1)
 app.command(methods, group=_PREPARE, sort_key=2)
-app.command(sweep, group=_PREPARE, sort_key=4)
-app.command(benchmark, group=_PREPARE, sort_key=5)
+app.command(sweep, group=_PREPARE, sort_key=4, **_usage_of(sweep))
+app.command(benchmark, group=_PREPARE, sort_key=5, **_usage_of(benchmark))
 schema = _app(
     "schema",
     "Draft, check and show schema files: what may be known of a table without cost.",
@@ -116,7 +144,7 @@ def run(arguments: list[str]) -> int:
     with warnings.catch_warnings(), _terminable():
         # What a user should know is said by the commands; a library's remarks may quote values.
         warnings.simplefilter("ignore")
-        return _run(arguments, debug=debug)
+        return _run(arguments, debug=debug, json="--json" in arguments)
 
 
 class _Terminated(KeyboardInterrupt):
@@ -141,24 +169,26 @@ def _terminable() -> Generator[None]:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def _run(arguments: list[str], *, debug: bool) -> int:
+def _run(arguments: list[str], *, debug: bool, json: bool) -> int:
+    def failed(code: int, text: str) -> int:
+        say_error(text, code=code, json=json)
+        return code
+
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     except CycloptsError as error:
-        say_error(_usage(error))
-        return 2
+        return failed(2, _usage(error))
     except SfumatoError as error:
         if debug:
             raise
-        say_error(str(error))
-        return error.exit_code
+        return failed(error.exit_code, str(error))
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, _Terminated)
-        say_error(f"{'terminated' if terminated else 'interrupted'}; what was charged stays charged")
-        return 143 if terminated else 130
+        text = f"{'terminated' if terminated else 'interrupted'}; what was charged stays charged"
+        return failed(143 if terminated else 130, text)
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 1
@@ -166,8 +196,8 @@ def _run(arguments: list[str], *, debug: bool) -> int:
         if debug:
             raise
         # The text of the exception may quote the input; its type does not.
-        say_error(f"a fault in sfumato ({type(error).__name__}); run again with --debug and report it")
-        return 1
+        name = type(error).__name__
+        return failed(1, f"a fault in sfumato ({name}); run again with --debug and report it")
     return 0
 
 

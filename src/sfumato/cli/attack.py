@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from sfumato.cli.console import Progress, note, say, say_json, table
+from sfumato.cli.console import Progress, note, say, say_json, table, warn
 from sfumato.cli.options import METHOD, RESULT, Force, Json, Quiet, ReadOptions, Seed, settings_of
 from sfumato.errors import GuaranteeError
 
@@ -88,6 +88,7 @@ def attack(
     from sfumato.attacks.attack import contradictions
     from sfumato.attacks.tables import release_of
     from sfumato.cli.evaluate import check_report, without_value, write_report
+    from sfumato.evaluation.strangers import check_shared, stranger
 
     check_report(
         output, real=real, synthetic=synthetic, holdout=holdout, model=model, schema=schema, force=force
@@ -104,6 +105,9 @@ def attack(
         )  # fmt: skip
     finally:
         progress.close()
+    check_shared(found.pair)
+    if text := stranger(found.pair):
+        warn(text)
     if output is not None:
         write_report(found, output, model=held, guarantee=stated, force=force, quiet=quiet)
     if json:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from json import dumps
 from typing import Any
 
 from sfumato.visible import visible
@@ -26,14 +26,17 @@ def warn(text: str) -> None:
     note(f"WARNING: {text}")
 
 
-def say_error(text: str) -> None:
-    """The one message of a run that failed."""
-    note(f"error: {text}")
+def say_error(text: str, *, code: int, json: bool) -> None:
+    """The one message of a run that failed: a text, or one JSON object on one line. `code`: its exit code."""
+    if json:
+        note(dumps({"error": text, "exit_code": code}, ensure_ascii=True))
+    else:
+        note(f"error: {text}")
 
 
 def say_json(facts: Any) -> None:
     """One JSON object for machines."""
-    sys.stdout.write(json.dumps(facts, ensure_ascii=True, allow_nan=False) + "\n")
+    sys.stdout.write(dumps(facts, ensure_ascii=True, allow_nan=False) + "\n")
 
 
 def table(rows: list[tuple[str, ...]], *, header: tuple[str, ...] | None = None) -> str:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from sfumato.cli.console import say, say_json
-from sfumato.cli.options import Json, Quiet, model_of
+from sfumato.cli.options import FromModel, Json, Quiet, ShortModel, model_of
 
 
 def dpcheck(
     model: Path | None = None,
     /,
     *,
-    from_model: Annotated[Path | None, Parameter(name=["--model", "-m"], metavar="FILE")] = None,
+    from_model: FromModel = None,
+    short: ShortModel = None,
     epsilon: float | None = None,
     tolerance: float = 0.0,
     quiet: Quiet = False,
@@ -31,8 +29,6 @@ def dpcheck(
     ----------
     model
         A model file.
-    from_model
-        The model file, in place of MODEL.
     epsilon
         A bound on epsilon. Default: what the model was asked for.
     tolerance
@@ -40,7 +36,7 @@ def dpcheck(
     """
     from sfumato.api import assert_dp, load_to_check
 
-    fitted = load_to_check(model_of(model, from_model, "dpcheck"))
+    fitted = load_to_check(model_of(model, from_model, short, "dpcheck"))
     bound = float(fitted.request["epsilon"]) if epsilon is None else epsilon
     found = assert_dp(fitted, epsilon=bound, tolerance=tolerance)
     if json:

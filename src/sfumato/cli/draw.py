@@ -44,7 +44,7 @@ def draw(
     ] = None,
     schema: Annotated[Path | None, Parameter(metavar="FILE", group=METHOD)] = None,
     sampler: Annotated[str, Parameter(metavar="NAME", group=METHOD)] = "auto",
-    m: Annotated[int, Parameter(name=["--draws", "-m"], metavar="M", converter=whole, group=RESULT)] = 1,
+    m: Annotated[int, Parameter(name=["--draws", "-n"], metavar="M", converter=whole, group=RESULT)] = 1,
     delta: Annotated[float, Parameter(group=GUARANTEE)] = 0.0,
     neighbours: Annotated[Literal["add-remove", "replace"] | None, Parameter(group=GUARANTEE)] = None,
     unit: Annotated[str | None, Parameter(metavar="COLUMN", group=GUARANTEE)] = None,
@@ -62,7 +62,7 @@ def draw(
     json: Json = False,
     reading: ReadOptions | None = None,
 ) -> None:
-    """Draw a record, or a few, from the joint law of some columns of a private TABLE.
+    """Draw a record, or a few, from the joint distribution of some columns of a private TABLE.
 
     Every record is drawn over all combinations of values that the schema allows, so that nobody can tell
     whether it is one of the table. Nothing says so afterwards.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from sfumato.cli.console import Progress, note, say, say_json, table
+from sfumato.cli.console import Progress, note, say, say_json, table, warn
 from sfumato.cli.options import METHOD, RESULT, Force, Json, Quiet, ReadOptions, Seed, once
 from sfumato.cli.places import check_places
 
@@ -96,6 +96,7 @@ def evaluate(
     from sfumato.api import load
     from sfumato.attacks.tables import release_of, with_attacks
     from sfumato.evaluation.evaluation import FAMILIES
+    from sfumato.evaluation.strangers import check_shared, stranger
 
     real = once(real, from_real, "the real table", places=("REAL", "--real"), command="evaluate")
     synthetic = once(
@@ -119,10 +120,13 @@ def evaluate(
             regression=None if regression is None else [name.strip() for name in regression.split(",")],
             model_rows=model_rows, model=held, seed=seed or 0, dialect=reading.dialect(), progress=progress,
         )  # fmt: skip
+        check_shared(found.pair)
         if attacks and (not family or "attacks" in family):
             found = with_attacks(found, guarantee=stated, seed=seed or 0, progress=progress)
     finally:
         progress.close()
+    if text := stranger(found.pair):
+        warn(text)
     if output is not None:
         write_report(found, output, model=held, guarantee=stated, force=force, quiet=quiet)
     if json:
@@ -131,6 +135,8 @@ def evaluate(
     say(_table(found))
     for status, titles in without_value(found).items():
         note(f"{status}: {', '.join(titles)}", quiet=quiet)
+    if output is None:
+        note("what each measure means is on the page that -o internal.html writes", quiet=quiet)
     note("not private: computed from real rows without noise", quiet=quiet)
 
 
@@ -185,7 +191,7 @@ def _table(found: Evaluation) -> str:
         value = each.state if each.value is None else f"{each.value:.4g}"
         ideal = "" if each.measure.ideal is None else f"{each.measure.ideal:g}"
         rows.append((each.name, each.measure.title, value, ends, ideal))
-    return table(rows, header=("measure", "", "value", "95 % interval", "of identical rows"))
+    return table(rows, header=("measure", "", "value", "95 % interval", "if identical"))
 
 
 def without_value(found: Evaluation) -> dict[str, list[str]]:

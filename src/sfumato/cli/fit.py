@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from sfumato.cli.console import note, say_json
 from sfumato.cli.options import (
+    RESULT,
     Data,
     Epsilon,
     Force,
     InsecureNoiseSeed,
     Json,
-    Output,
     PrivacyOptions,
     Quiet,
     ReadOptions,
@@ -19,14 +22,16 @@ from sfumato.cli.options import (
     output_of,
     table_of,
 )
-from sfumato.cli.runs import check_run, fitted
+from sfumato.cli.runs import check_run, facts_of, fitted
 
 
 def fit(
     table: Path | None = None,
     /,
     *,
-    output: Output = None,
+    output: Annotated[
+        Path | None, Parameter(alias=["-o", "--model", "--save"], metavar="FILE", group=RESULT)
+    ] = None,
     data: Data = None,
     epsilon: Epsilon = None,
     rows: Rows = None,
@@ -50,9 +55,9 @@ def fit(
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
         The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
-        strong; above 10 known attacks succeed. Only a method without a guarantee goes without.
+        strong; above 10 known attacks succeed. Required, but for a method without a guarantee.
     output
-        Where to save the model, for example patients.sfumato.
+        Where to save the model, for example patients.sfumato. Required.
     rows
         How many rows will be drawn, if that is known: identifier columns with fewer possible keys are then
         refused before anything is charged.
@@ -81,10 +86,6 @@ def fit(
         say_json(
             {
                 "output": str(output),
-                "method": model.method,
-                "statement": model.statement.state(),
-                "split": model.request["split"],
-                "charges": len(model.ledger),
-                "notes": list(model.notes),
+                **facts_of(model),
             }
         )

@@ -25,7 +25,7 @@ from sfumato.cli.options import (
     output_of,
     table_of,
 )
-from sfumato.cli.runs import check_run, fitted
+from sfumato.cli.runs import check_run, facts_of, fitted
 from sfumato.errors import OutputError
 
 
@@ -61,9 +61,9 @@ def generate(
         The private table: .csv, .tsv (also .gz) or .parquet.
     epsilon
         The privacy loss that is allowed, 1e-5 to 1000: smaller is more private and less accurate. Up to 1 is
-        strong; above 10 known attacks succeed. Only a method without a guarantee goes without.
+        strong; above 10 known attacks succeed. Required, but for a method without a guarantee.
     output
-        Where to write the rows: .csv, .tsv (also .gz) or .parquet.
+        Where to write the rows: .csv, .tsv (also .gz) or .parquet. Required.
     rows
         Number of synthetic rows. Default: about as many as the table has (the noisy row count).
     model
@@ -125,10 +125,6 @@ def generate(
                 "rows": wanted,
                 "model": None if model is None else str(model),
                 "report": None if report is None else str(report),
-                "method": fit.method,
-                "statement": fit.statement.state(),
-                "split": fit.request["split"],
-                "charges": len(fit.ledger),
-                "notes": list(fit.notes),
+                **facts_of(fit),
             }
         )

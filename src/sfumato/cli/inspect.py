@@ -52,7 +52,7 @@ def inspect(
         source = facts.source if isinstance(facts.source, str) else "mixed"
         codes = f"{sizes[facts.name]:,}" if facts.name in sizes else "not modelled"
         rows.append((facts.name, facts.kind, codes, source))
-    say(table(rows, header=("column", "type", "codes", "facts")))
+    say(table(rows, header=("column", "type", "codes", "facts from")))
     say("")
     spent: dict[str, list[float]] = {}
     prices = [entry.cost.under(fit.ledger.unit["neighbours"]).mu2 for entry in fit.ledger]
@@ -69,5 +69,7 @@ def inspect(
         for key, (n, share, delta) in spent.items()
     ]
     say(table(lines, header=("purpose", "charges", "share of mu²", "delta")))
+    for text in fit.warnings:
+        say(f"WARNING: {text}")
     for text in fit.notes:
         say(f"note: {text}")

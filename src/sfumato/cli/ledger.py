@@ -12,6 +12,9 @@ from sfumato.cli.options import Json
 def show(file: Path, /, *, json: Json = False) -> None:
     """Show what all runs in a ledger FILE add up to, by data set.
 
+    The total is mostly less than the sum of the runs' epsilons: charges for Gaussian noise compose as
+    Gaussian differential privacy, where squares of mu add up.
+
     Example: sfumato ledger show budget.jsonl
 
     Parameters

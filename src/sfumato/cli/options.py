@@ -45,6 +45,12 @@ Data = Annotated[
     Parameter(alias="-d", metavar="FILE", group=METHOD, help="The private table, in place of TABLE."),
 ]
 Output = Annotated[Path | None, Parameter(alias="-o", metavar="FILE", group=RESULT)]
+FromModel = Annotated[
+    Path | None,
+    Parameter(name="--model", metavar="FILE", group=RESULT, help="The model file, in place of MODEL."),
+]
+ShortModel = Annotated[Path | None, Parameter(name="-m", metavar="FILE", show=False)]
+"""-m is the method everywhere else; commands that have none understand it, and do not advertise it."""
 Rows = Annotated[int | None, Parameter(alias="-n", metavar="N", converter=whole, group=RESULT)]
 Seed = Annotated[int | None, Parameter(metavar="N", converter=whole, group=RESULT)]
 CsvSafe = Annotated[
@@ -62,7 +68,7 @@ Json = Annotated[
     Parameter(
         negative="",
         group=MESSAGES,
-        help="Print one JSON object on standard output, and only errors beside it.",
+        help="Print one JSON object on standard output; an error is one on standard error, beside warnings.",
     ),
 ]
 InsecureNoiseSeed = Annotated[
@@ -302,9 +308,11 @@ def table_of(table: Path | None, data: Path | None, command: str) -> Path:
     return once(table, data, "the private table", places=("TABLE", "--data"), command=command)
 
 
-def model_of(model: Path | None, other: Path | None, command: str) -> Path:
-    """The model file, as MODEL or as --model; UsageError unless it is given once."""
-    return once(model, other, "the model file", places=("MODEL", "--model"), command=command)
+def model_of(model: Path | None, other: Path | None, short: Path | None, command: str) -> Path:
+    """The model file, as MODEL, as --model or as -m; UsageError unless it is given once."""
+    if other is not None and short is not None:
+        raise UsageError("the model file is given twice: with --model and with -m")
+    return once(model, other or short, "the model file", places=("MODEL", "--model"), command=command)
 
 
 def once(
@@ -360,19 +368,29 @@ def _value(text: str) -> Any:
     return text if isinstance(found, float) and not math.isfinite(found) else found
 
 
-def describe_job(job: Job) -> list[str]:
-    """The plan in lines: what is promised, and how the budget is divided."""
+def describe_job(job: Job, *, given: bool) -> list[str]:
+    """The plan in lines: what is promised, and how the budget is divided. `given`: whether there is a
+    schema.
+    """
     budget, split = job.budget, job.split
     if job.recipe.guarantee == "none":
         return [f"{job.recipe.name} on {job.table.label}: no guarantee, charged as infinite"]
     shares = ", ".join(f"{name} {share:.1%}" for name, share in split.items())
     return [
         f"{job.recipe.name} on {job.table.label}: epsilon {budget.epsilon:g}, delta {budget.delta:.3g}, "
-        f"{job.unit.neighbours} of {job.unit}",
+        f"protects {job.unit} ({job.unit.neighbours})",
         f"budget: {shares}",
-        *(
-            ["no schema: types, bounds and categories are learned from the budget (see sfumato schema draft)"]
-            if not job.schema.columns
-            else []
-        ),
+        *_left_open(job, given=given),
     ]
+
+
+def _left_open(job: Job, *, given: bool) -> list[str]:
+    """A line on columns that no schema declares."""
+    learned = "types, bounds and categories are learned from the budget"
+    if not given:
+        return [f"no schema: {learned} (see sfumato schema draft)"]
+    known = {column.name for column in job.schema.columns}
+    left = sum(column.name not in known for column in job.stored)
+    if not left:
+        return []
+    return [f"the schema leaves {left:,} of {len(job.stored):,} columns open: their {learned}"]

@@ -69,7 +69,7 @@ def plan(
     columns = len(found.columns)
     note(
         f"{found.method} on {columns} columns and {found.rows:,} rows: delta {found.delta:.3g}, "
-        f"{found.neighbours} of {found.unit}",
+        f"protects {found.unit} ({found.neighbours})",
         quiet=quiet,
     )
     for text in _remarks(found):

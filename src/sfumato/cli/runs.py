@@ -36,6 +36,7 @@ def fitted(
 ) -> Model:
     """Fit a model, telling the plan before the run and the remarks after it."""
     from sfumato.api import fit_job
+    from sfumato.models.learned import learned_bounds
     from sfumato.models.model import check_seed
     from sfumato.models.training import prepare
 
@@ -49,7 +50,7 @@ def fitted(
         allow_empty=False,
         **facts,
     )
-    for line in describe_job(job):
+    for line in describe_job(job, given=privacy.schema is not None):
         note(line, quiet=quiet)
     for text in job.warnings():
         warn(text)
@@ -62,6 +63,29 @@ def fitted(
         )
     finally:
         progress.close()
+    for text in model.warnings:
+        warn(text)
     for text in model.notes:
         note(f"note: {text}", quiet=quiet)
+    if bounds := learned_bounds(model):
+        listed = ", ".join(f"{name} {low} to {high}" for name, (low, high) in bounds.items())
+        note(
+            f"learned: {listed} (ends of noisy ranges; a schema that states min and max does better)",
+            quiet=quiet,
+        )
     return model
+
+
+def facts_of(model: Model) -> dict[str, Any]:
+    """What --json tells of a fit, whatever is made of it."""
+    from sfumato.models.learned import learned_bounds
+
+    return {
+        "method": model.method,
+        "statement": model.statement.state(),
+        "split": model.request["split"],
+        "charges": len(model.ledger),
+        "learned": {name: {"min": low, "max": high} for name, (low, high) in learned_bounds(model).items()},
+        "warnings": list(model.warnings),
+        "notes": list(model.notes),
+    }

@@ -12,11 +12,13 @@ from sfumato.cli.options import (
     RESULT,
     CsvSafe,
     Force,
+    FromModel,
     Json,
     Output,
     Quiet,
     Rows,
     Seed,
+    ShortModel,
     WriteOptions,
     model_of,
     output_of,
@@ -30,9 +32,8 @@ def sample(
     /,
     *,
     output: Output = None,
-    from_model: Annotated[
-        Path | None, Parameter(name=["--model", "-m"], metavar="FILE", group=RESULT)
-    ] = None,
+    from_model: FromModel = None,
+    short: ShortModel = None,
     rows: Rows = None,
     seed: Seed = None,
     where: Annotated[
@@ -53,10 +54,8 @@ def sample(
     ----------
     model
         A model file written by sfumato fit, or by generate --model.
-    from_model
-        The model file, in place of MODEL.
     output
-        Where to write the rows: .csv, .tsv (also .gz) or .parquet.
+        Where to write the rows: .csv, .tsv (also .gz) or .parquet. Required.
     rows
         Number of rows. Default: about as many as the private table has (the noisy row count).
     seed
@@ -70,7 +69,7 @@ def sample(
     from sfumato.tables.output import check_output, table_suffix
     from sfumato.tables.sinks import write_table
 
-    model = model_of(model, from_model, "sample")
+    model = model_of(model, from_model, short, "sample")
     output = output_of(output, "sample")
     check_places(read={"the model": model}, write={"the output": output})
     text = not table_suffix(output).startswith(".p")

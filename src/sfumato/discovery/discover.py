@@ -149,6 +149,7 @@ def discover(
             codecs.append(ValuesCodec(facts, values[column.name], other=True))
         elif isinstance(facts, Categorical) and facts.open_set:
             codecs.append(ValuesCodec(facts, facts.public_values, other=True))
+            notes += _likeness(facts, facts.public_values)
         else:
             codec = codec_for(facts)
             if codec is not None:
@@ -245,11 +246,13 @@ def _categories(
         if isinstance(facts, Categorical):
             found = [text for text in category.texts if text != facts.other_label]
             values[name] = tuple(sorted(found[:CATEGORIES_AT_MOST]))
+            notes += _likeness(facts, category.texts)
             if not values[name]:
                 notes.append(
                     f"{name!r}: no value is frequent enough to be shown, so every value becomes "
-                    f"{facts.other_label!r}; if it identifies people declare "
-                    '{type = "id", format = "sequence"} or {type = "text", policy = "drop"}'
+                    f"{facts.other_label!r}; if it holds numbers or dates state its type, such as "
+                    'type = "float"; if it identifies people declare {type = "id", format = "sequence"} or '
+                    '{type = "text", policy = "drop"}'
                 )
         else:
             if not isinstance(facts, Int | Float):
@@ -258,6 +261,22 @@ def _categories(
             codes = FrozenMap(dict.fromkeys(texts[:SPECIAL_TEXTS_AT_MOST], ""))
             declared[name] = attrs.evolve(facts, special_codes=codes)
     return values, notes
+
+
+def _likeness(facts: Categorical, texts: Sequence[str]) -> list[str]:
+    """What to know of a column with a value that is spelled like the label for all others."""
+    ours = facts.other_label
+    alike = [text for text in texts if text.casefold() == ours.casefold()]
+    if ours in alike:
+        return [
+            f"{facts.name!r}: {ours!r} is a value of the table, and stands for all values that are not shown "
+            "as well; to keep them apart state another other_label in a schema"
+        ]
+    return [
+        f"{facts.name!r}: {text!r} is a value of the table; {ours!r} is not, and stands for all values that "
+        "are not shown; state another other_label in a schema if that confuses"
+        for text in alike
+    ]
 
 
 def _more(sigma: float, rows: float) -> float:

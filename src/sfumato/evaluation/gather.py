@@ -328,9 +328,11 @@ def _number_column(
     name: str, sort: Sort, sides: Mapping[Side, _Raw], declared: Column | None
 ) -> PairedColumn:
     reader = sort.reader
-    spell = _speller(reader)
     real = _values(sides["real"])
-    edges = edges_of(real[np.abs(real) < LARGEST])
+    finite = real[np.abs(real) < LARGEST]
+    integral = bool((finite == np.rint(finite)).all())
+    spell = _speller(reader, whole=integral)
+    edges = edges_of(finite)
     codes = {side: raw_codes(_values(raw), edges) for side, raw in sides.items()}
     valued = {side: ~raw.missing & ~np.isnan(_values(raw)) for side, raw in sides.items()}
     used = np.unique(np.concatenate([codes[side][valued[side]] for side in sides]))
@@ -344,12 +346,10 @@ def _number_column(
         if raw.atoms is not None:
             found = np.where(raw.atoms >= 0, len(labels) + raw.atoms, found).astype(np.int32)
         values = _values(raw)
-        finite = np.abs(values) < LARGEST  # False for NaN
+        usual = np.abs(values) < LARGEST  # False for NaN
         cells[side] = Cells(
-            found, values if finite.all() else np.where(finite, values, np.nan), unreadable=raw.unreadable
+            found, values if usual.all() else np.where(usual, values, np.nan), unreadable=raw.unreadable
         )
-    finite = real[np.abs(real) < LARGEST]
-    integral = bool((finite == np.rint(finite)).all())
     return PairedColumn(
         name, "number", (*labels, *(f"code {code}" for code in specials)), cells,
         bins=len(labels), integral=integral, facts=declared, spell=spell,
@@ -361,9 +361,10 @@ def _values(raw: _Raw) -> np.ndarray:
     return raw.values
 
 
-def _speller(reader: Column | None) -> Callable[[float], str]:
+def _speller(reader: Column | None, *, whole: bool) -> Callable[[float], str]:
+    """How numbers of a column are written; `whole`: the real ones are whole."""
     if not isinstance(reader, Date | Datetime | Duration | Int | Float):
-        return "{:.6g}".format
+        return "{:.15g}".format if whole else "{:.6g}".format
     if isinstance(reader, Int | Float):
         return "{:.10g}".format
     scale = units_scale(reader)

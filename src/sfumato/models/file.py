@@ -1,7 +1,7 @@
 """Model files: one safetensors file, arrays beside a manifest of JSON. No pickle, no archive, no code.
 
     manifest     format, version, method, options, request, schema, storage of columns, codecs, generator,
-                 ledger, labels of the transcript, statement, notes
+                 ledger, labels of the transcript, statement, notes, warnings
     answer/I/J   array J of released answer I (int64)
     model/NAME   numbers of the generator
 
@@ -35,7 +35,7 @@ HEADER_AT_MOST = 64 << 20
 TENSORS_AT_MOST = 100_000
 FIELDS = {
     "format", "version", "library", "method", "options", "request", "schema", "stored", "codecs", "generator",
-    "ledger", "labels", "statement", "notes", "void",
+    "ledger", "labels", "statement", "notes", "warnings", "void",
 }  # fmt: skip
 ENTRY = {"dtype", "shape", "data_offsets"}
 REQUEST = {"epsilon", "delta", "accountant", "thresholds", "decimal", "split", "schema"}
@@ -58,6 +58,7 @@ def manifest(model: Model) -> dict[str, Any]:
         "labels": [[list(texts) for texts in answer.labels] for answer in model.transcript],
         "statement": model.statement.state(),
         "notes": list(model.notes),
+        "warnings": list(model.warnings),
         "void": model.void,
     }
 
@@ -172,6 +173,7 @@ def _assemble(facts: dict[str, Any], tensors: dict[str, np.ndarray[Any, Any]], l
         transcript=tuple(answers),
         request=facts["request"],
         notes=tuple(facts["notes"]),
+        warnings=tuple(facts["warnings"]),
         void=facts["void"],
     )
     if model.statement.state() != facts["statement"]:
@@ -187,7 +189,8 @@ def _text(facts: dict[str, Any]) -> str:
 
 def _check_words(facts: dict[str, Any]) -> None:
     """What no other part of a model looks at closely."""
-    words = [facts[name] for name in ("library", "method", "generator", "void")] + facts["notes"]
+    words = [facts[name] for name in ("library", "method", "generator", "void")]
+    words += facts["notes"] + facts["warnings"]
     request = facts["request"]
     if not all(isinstance(word, str) for word in words):
         raise ModelFormatError("a text of the manifest is something else")

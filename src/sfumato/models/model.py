@@ -50,6 +50,9 @@ class Model:
     request: dict[str, Any]
     """What was asked: epsilon, delta, accountant, the split of the budget."""
     notes: tuple[str, ...] = ()
+    """Remarks on what was found, from released numbers and public facts."""
+    warnings: tuple[str, ...] = ()
+    """Remarks on what looks right in the synthetic rows and is not. `sfumato.fit` warns of each."""
     void: str = ""
     """Why nothing is guaranteed (noise from a fixed seed), when that is so."""
     restore: Any = None

@@ -434,6 +434,7 @@ def _model(job: Job, curator: Curator, domain: Any, generator: Generator) -> Mod
             "schema": job.schema.to_dict(),
         },
         notes=(*job.table.notes, *domain.notes, *curator.remarks),
+        warnings=tuple(curator.warnings),
         void=curator.void,
         restore=job.table.restore,
     )

@@ -150,6 +150,7 @@ class Curator:
         ledger.limit = budget.bound
         self.transcript: list[Answer] = []
         self.remarks: list[str] = []
+        self.warnings: list[str] = []
         self.void = ""
         """Why nothing is guaranteed, once an answer was not noised as it should be."""
         self._progress = progress or (lambda _: None)
@@ -516,6 +517,10 @@ class Curator:
     def remark(self, text: str) -> None:
         """Something the user should know, made of released numbers and public facts alone."""
         self.remarks.append(text)
+
+    def warn(self, text: str) -> None:
+        """The same, of what looks right in the synthetic rows and is not."""
+        self.warnings.append(text)
 
     def reveal(self, reason: str) -> None:
         """Charge infinity: what follows has no guarantee, for `reason`."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.attacks.ceiling import Guarantee
+from sfumato.domain.grid import GridCodec
+from sfumato.evaluation.bins import BINS
 from sfumato.report.page import Card, Cell, Section, Table
 from sfumato.report.words import percent, plain, strength, times
 
@@ -111,9 +113,20 @@ def prospects_table(
     return Table(
         caption=caption, header=header, rows=rows, formats=("short", "%", "%", "short"),
         note=" ".join(["Predicted from released numbers: what noise does to the values that were found, "
-                       "within a factor of 2. Noise: of a count, in rows.", unnamed_note(model),
-                       _beyond(outcomes, measured)]).strip(),
+                       "within a factor of 2. Noise: of a count, in rows.", _ranges(model, measured),
+                       unnamed_note(model), _beyond(outcomes, measured)]).strip(),
     )  # fmt: skip
+
+
+def _ranges(model: Model, measured: tuple[float | None, float | None] | None) -> str:
+    """In how many ranges numbers are compared: the finer, the larger the error."""
+    cells = [codec.cells for codec in model.codecs if isinstance(codec, GridCodec)]
+    if not cells:
+        return ""
+    fine = f"A prediction compares numbers in the model's own ranges, up to {max(cells):,}"
+    if measured is None or measured[0] is None:
+        return f"{fine}."
+    return f"{fine}; what was measured, in about {BINS}."
 
 
 def _beyond(outcomes: Sequence[Outcome], measured: tuple[float | None, float | None] | None) -> str:

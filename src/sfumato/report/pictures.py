@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -95,13 +96,9 @@ def _numbers(column: PairedColumn, values: Floats) -> Histogram:
     low, high = (float(end) for end in np.quantile(values, [0.005, 0.995]))
     if low == high:
         low, high = float(values.min()), float(values.max())
-    if column.integral and high - low < BINS:
-        edges = np.arange(np.floor(low), np.floor(high) + 2) - 0.5
-        labels = [column.spell(float(edge + 0.5)) for edge in edges[:-1]]
-    else:
-        edges = np.linspace(low, high, BINS + 1)
-        labels = [f"{column.spell(float(a))} to {column.spell(float(b))}" for a, b in pairwise(edges)]
-        labels[0], labels[-1] = column.spell(low), column.spell(high)
+    edges, ends = _ranges(low, high, whole=column.integral)
+    labels = [column.spell(a) if a == b else f"{column.spell(a)} to {column.spell(b)}" for a, b in ends]
+    labels[0], labels[-1] = column.spell(ends[0][0]), column.spell(ends[-1][1])
     shares = []
     for side in ("real", "synthetic"):
         given = column.values(side)
@@ -117,6 +114,19 @@ def _numbers(column: PairedColumn, values: Floats) -> Histogram:
         else ""
     )
     return histogram(column.name, labels, shares[0], shares[1], note=note)
+
+
+def _ranges(low: float, high: float, *, whole: bool) -> tuple[Floats, list[tuple[float, float]]]:
+    """Edges of at most `BINS` ranges of equal width, and the first and last value of each. Ranges of whole
+    numbers hold equally many each, and begin and end with whole numbers.
+    """
+    if not whole:
+        edges = np.linspace(low, high, BINS + 1)
+        return edges, list(pairwise(edges.tolist()))
+    step = math.ceil((math.ceil(high) - math.floor(low) + 1) / BINS)
+    starts = np.arange(math.floor(low), math.ceil(high) + 1, step, dtype=np.float64)
+    edges = np.append(starts, starts[-1] + step) - 0.5
+    return edges, [(start, start + step - 1) for start in starts.tolist()]
 
 
 def _relations(evaluation: Evaluation) -> Section:

@@ -370,6 +370,7 @@ def _check(model: Model) -> Section:
         str(model.statement),
         "To check this without the data: sfumato verify MODEL. It repeats the whole run on the released "
         "answers and finds the same model and the same epsilon, or says what differs.",
+        *model.warnings,
         *model.notes,
     ]
     return Section(

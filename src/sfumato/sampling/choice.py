@@ -134,7 +134,7 @@ def choose(
         whose = f"any {filled:,} records"
     else:
         whose = "any n records, for large n"
-    return job.choice(best, f"it is within {job.said(found[best])} of {whose} ({others})")
+    return job.choice(best, f"it is within {job.said(found[best])} of {whose} in total variation ({others})")
 
 
 @frozen(kw_only=True)

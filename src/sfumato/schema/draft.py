@@ -23,6 +23,16 @@ _DECIMALS = (
 _QUESTION = (
     '{name} = {{type = "?"}}   # stored as {word}: int, float, categorical, bool, date, datetime, id or text?'
 )
+_EXAMPLE = """\
+# Take the # off a line and state what is public of the column. What stays a comment is learned from the
+# rows, out of the privacy budget of every fit. Lines may look like these (nullable: cells may be missing):
+#   age = {type = "int", min = 0, max = 110, nullable = true}
+#   price = {type = "float", decimals = 2, min = 0, max = 5000}
+#   sex = {type = "categorical", values = ["F", "M"]}
+#   town = {type = "categorical", open_set = true}
+#   born = {type = "date", format = "%Y-%m-%d", min = "1900-01-01", max = "2030-12-31"}
+#   patient = {type = "id", format = "sequence"}
+"""
 _FLOATING = re.compile("float|decimal|double")
 
 
@@ -53,6 +63,8 @@ class Draft:
         import tomlkit
 
         lines = self.schema.to_toml().split("[columns]\n")[0].rstrip("\n").split("\n")
+        if self.questions:
+            lines += ["", *_EXAMPLE.splitlines()]
         lines += ["", "[columns]"]
         for each in self.columns:
             if isinstance(each, Column):

@@ -21,7 +21,7 @@ from sfumato.domain.codecs import Codec, GridCodec
 from sfumato.domain.measured import Measured
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.histogram import denoise
-from sfumato.synthesizers.one_way import expected_counts
+from sfumato.synthesizers.one_way import expected_counts, tell_strays
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,6 +103,7 @@ def measure_margins(
     for i in [*measured, *labelled]:
         table, scale = next(left)
         codec, sigma = codecs[i], math.sqrt(2) * scale
+        tell_strays(curator, codec, float(table[0]), sigma=sigma, total=total)
         if i in coarse:
             fine, fine_scale = next(left)
             held = expected_counts(coarse[i], table.astype(np.float64), sigma=sigma, total=total)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sfumato.domain.codecs import Codec
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
+from sfumato.synthesizers.one_way import tell_strays
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,9 +22,11 @@ def exact_margins(curator: Curator, codecs: tuple[Codec, ...]) -> tuple[float, t
     cliques = [(), *((codec,) for codec in codecs)]
     question = LaplaceCounts(cliques=cliques, scales=[Fraction(1)] * len(cliques))
     rows, *tables = curator.unprotected(question, purpose="margins").arrays
+    total = max(1.0, float(rows.sum()))
     shares = []
     for codec, counts in zip(codecs, tables, strict=True):
+        tell_strays(curator, codec, float(counts[0]), sigma=0.0, total=total)
         held = np.where(codec.allowed, counts, 0).astype(np.float64)
         held = held if held.sum() > 0 else codec.allowed.astype(np.float64)
         shares.append(held / held.sum())
-    return max(1.0, float(rows.sum())), tuple(shares)
+    return total, tuple(shares)

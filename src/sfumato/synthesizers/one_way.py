@@ -18,6 +18,12 @@ Floats = npt.NDArray[np.float64]
 
 SEEN = 3.0
 """Missing cells, or others, are seen when their count exceeds this many noise scales."""
+STRAY = 0.02
+"""Share of the rows from which cells that a column cannot hold are worth a remark, …"""
+MOST = 0.5
+"""… and a warning, …"""
+NEARLY_ALL = 0.95
+"""… or, where they come out as missing, a warning alone."""
 LEAST = 1e-9
 """Share of the rows in all cells of a column together that are taken as empty, at most."""
 
@@ -47,7 +53,7 @@ def measure_one_way(
         for codec, table in zip(codecs, noisy.tables, strict=True)
     )
     for codec, table in zip(codecs, noisy.tables, strict=True):
-        _remark_on_strays(curator, codec, table, noisy.sigma, total)
+        tell_strays(curator, codec, float(table[0]), sigma=noisy.sigma, total=total)
     return OneWay(
         total=total,
         counts=counts,
@@ -56,16 +62,29 @@ def measure_one_way(
     )
 
 
-def _remark_on_strays(
-    curator: Curator, codec: Codec, table: npt.NDArray[np.int64], sigma: float, total: float
-) -> None:
-    """Tell when many cells are missing, or not as declared, in a column that is declared complete."""
-    stray = int(table[0]) if not codec.allowed[0] else 0
-    if stray > max(5 * sigma, 0.02 * total):
-        learned = codec.facts.source == "dp"
-        what = "not of the type that was learned" if learned else "not as declared"
-        mend = "state nullable = true, or mend its facts"
-        mend = "in a schema, state nullable = true or its type" if learned else mend
+def tell_strays(curator: Curator, codec: Codec, stray: float, *, sigma: float, total: float) -> None:
+    """Tell when many cells are missing or not as declared, by their released count `stray`.
+
+    A warning is for columns that a schema declares: a type that was learned may be one that noise has chosen.
+    """
+    facts, learned = codec.facts, codec.facts.source == "dp"
+    if stray <= max(5 * sigma, STRAY * total):
+        return
+    what = "not of the type that was learned" if learned else "not as declared"
+    mend = "mend its type or facts in the schema, or state nullable = true"
+    mend = "in a schema, state nullable = true or its type" if learned else mend
+    if facts.nullable:
+        if stray > NEARLY_ALL * total and not learned:
+            curator.warn(
+                f"{codec.column!r}: nearly all of its cells are missing or {what} ({facts.kind}), and come "
+                "out as missing; unless the column is empty, mend its type or facts in the schema"
+            )
+    elif stray > MOST * total and not learned:
+        curator.warn(
+            f"{codec.column!r}: most of its cells are missing or {what} ({facts.kind}), and values are made "
+            f"up in their place; {mend}"
+        )
+    else:
         curator.remark(
             f"{codec.column!r}: about {stray / total:.0%} of its cells are missing or {what}, and it is not "
             f"nullable, so values are drawn in their place; {mend}"

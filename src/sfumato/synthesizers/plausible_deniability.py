@@ -242,12 +242,32 @@ class PlausibleDeniability(NetworkRecipe):
         if release is None:
             return _seedless(curator, f"too few candidates pass at k = {k}")
         if release.records < self.wanted:
-            curator.remark(
-                f"{release.records:,} records are released, not {self.wanted:,}: more would exceed epsilon; "
-                "seeds = 'histogram' costs the same whatever the number"
-            )
+            curator.remark(self._fewer(curator, synthesis, release))
         answer = curator.release(release, purpose="records from seeds")
         return ReleasedRecords(records=answer.arrays[0], sizes=network.sizes)
+
+    def _fewer(self, curator: Curator, synthesis: Synthesis, release: PlausibleRelease) -> str:
+        """That fewer records are released than wanted, and what would release all of them. Made of the
+        released passing mass.
+        """
+        budget, epsilon0 = curator.filter.budget, float(synthesis.epsilon0 or 0)
+        mu, gamma = math.sqrt(curator.left), self.gamma if len(synthesis.omegas) > 1 else 1 + 1e-9
+        found = choose(
+            epsilon=gdp.epsilon(mu, budget.conversion_delta), delta=release.tail, records=self.wanted,
+            mass=release.mass, gamma=gamma, mu=mu,
+        )  # fmt: skip
+        change = (
+            f"no k and epsilon0 release so many from the {release.mass:,.0f} seeds or more that pass: ask "
+            "for fewer (records) or a larger epsilon"
+            if found is None
+            else f"state k = {found.k} and epsilon0 = {found.epsilon0:g} to have them all, if "
+            f"{release.mass:,.0f} seeds still pass"
+        )
+        return (
+            f"{release.records:,} records are released, not {self.wanted:,}: at k = {synthesis.k}, gamma = "
+            f"{synthesis.gamma:g} and epsilon0 = {epsilon0:g} more would exceed epsilon; {change}; or take "
+            "seeds = 'histogram', which costs the same whatever the number"
+        )
 
     def _parameters(
         self, omegas: tuple[int, ...], rows: float, *, mu: float, tail: float, delta: float

@@ -63,7 +63,8 @@ class CsvDialect:
     encoding: text encoding; a byte-order mark in the file decides between UTF-8, -16 and -32.
     decimal: decimal mark of numbers, for the column kinds that read them and for writing.
     null: texts that mean "missing", beside the empty field.
-    header: "yes", "no", or "auto": yes, unless the first row looks like data, which is an error.
+    header: "yes", "no", or "auto": yes, unless the first row looks like data, or like one name that another
+        delimiter makes several, which are errors.
     names: column names, in place of the header row or for a file without one.
     trim: strip blanks and tabs around fields (outside quotes).
     bad_rows: "error", or "drop": leave out rows with another number of fields than the header.

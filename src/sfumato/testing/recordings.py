@@ -240,7 +240,7 @@ def _facts(model: Model) -> dict[str, Any]:
         "codecs": [codec.state() for codec in model.codecs],
         "ledger": model.ledger.state(),
         "labels": [answer.labels for answer in model.transcript],
-        "notes": model.notes,
+        "notes": (model.notes, model.warnings),
         "void": model.void,
         "row count": model.rows,
     }

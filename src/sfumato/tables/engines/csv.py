@@ -25,6 +25,8 @@ from sfumato.tables.source import SourceColumn, engines
 
 LONGEST_RECORD = 128 << 20
 _RENAME = "give other names with --names"
+_USUAL = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
+"""Marks between fields that a file may have, and how --delimiter spells them."""
 
 
 @frozen
@@ -210,10 +212,10 @@ class CsvEngine:
         if what and not gzipped:
             raise InputError(f"{file.label} holds {what}, not delimited text")
         marks = Marks.of(dialect.delimiter_for(file.path.name), dialect.quote)
-        first, second = _first_records(file, dialect, marks, gzipped=gzipped)
-        if first is None:
+        header, second = _first_records(file, dialect, marks, gzipped=gzipped)
+        if header is None:
             raise InputError(f"{file.label} has no header and no rows")
-        names = _names(first, dialect, marks, file.label, tsv=dialect.delimiter_for(file.path.name) == "\t")
+        names = _names(header, dialect, marks, file.label, tsv=dialect.delimiter_for(file.path.name) == "\t")
         has_header = dialect.header != "no"
         if not allow_empty and has_header and not second:
             raise InputError(f"{file.label} has a header but no rows")
@@ -223,25 +225,43 @@ class CsvEngine:
 
 def _first_records(
     file: InputFile, dialect: CsvDialect, marks: Marks, *, gzipped: bool
-) -> tuple[list[str] | None, bool]:
-    """The fields of the first record that is not blank, and whether any other record follows."""
-    first: list[str] | None = None
+) -> tuple[bytes | None, bool]:
+    """The first record that is not blank, and whether any other record follows."""
+    first: bytes | None = None
+    alone = False
     for block in _record_blocks(file, dialect, marks, gzipped=gzipped, chunk=1 << 18):
         records = block.records
         # In a file of one column a blank line is a row, but not before the header.
         for index in range(len(records.starts)):
             start, end = int(records.starts[index]), int(records.ends[index])
             if first is not None:
-                if records.fields[index] or len(first) == 1:
+                if records.fields[index] or alone:
                     return first, True
             elif records.fields[index]:
-                first = split_record(block.buffer[start:end], marks)
+                first, alone = block.buffer[start:end], records.fields[index] == 1
     return first, False
 
 
-def _names(first: list[str], dialect: CsvDialect, marks: Marks, label: str, *, tsv: bool) -> tuple[str, ...]:
+def _check_delimiter(header: bytes, marks: Marks, label: str) -> None:
+    """InputError when the names of a single column are several names with another delimiter."""
+    counts = {
+        word: len(split_record(header, Marks(ord(mark), marks.quote)))
+        for mark, word in _USUAL.items()
+        if ord(mark) != marks.delimiter
+    }
+    word = max(counts, key=lambda each: counts[each])
+    if counts[word] > 1:
+        raise InputError(
+            f"{label}: the header has one name with the delimiter {chr(marks.delimiter)!r}, and "
+            f"{counts[word]} with {word}",
+            mend=f"if that separates the fields: --delimiter {word}; if there is one column: --header",
+        )
+
+
+def _names(header: bytes, dialect: CsvDialect, marks: Marks, label: str, *, tsv: bool) -> tuple[str, ...]:
+    first = split_record(header, marks)
     if len(first) == 1 and dialect.delimiter is None:
-        for mark, word in ((";", "';'"), ("\t", "tab"), ("|", "'|'"), (",", "','")):
+        for mark, word in _USUAL.items():
             if mark in first[0] and mark != chr(marks.delimiter):
                 expected = "tab" if tsv else repr(chr(marks.delimiter))
                 raise InputError(
@@ -253,6 +273,8 @@ def _names(first: list[str], dialect: CsvDialect, marks: Marks, label: str, *, t
             f"{label}: the first row looks like data, not like column names",
             mend="say --no-header and give --names, or --header if these are the names",
         )
+    if len(first) == 1 and dialect.header == "auto" and dialect.names is None:
+        _check_delimiter(header, marks, label)
     if dialect.names is not None and len(dialect.names) != len(first):
         raise InputError(
             f"{label}: {len(dialect.names)} names are given, but the first row has {_count(len(first))}"
