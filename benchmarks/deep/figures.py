@@ -19,6 +19,7 @@ def _text(x: float, y: float, words: str, *, anchor: str = "start", size: int = 
 
 
 def _write(path: Path, width: float, height: float, title: str, body: list[str]) -> None:
+    width = max(width, LEFT + 7.5 * len(title))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif">'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ class Wide:
         def make() -> pl.DataFrame:
             schema = {"columns": {name: {"type": "int", "min": 0, "max": 1} for name in self.train.columns}}
             model = sf.fit(
-                self.train, epsilon=names["epsilon"], delta=DELTA, method="dp-auto-gan", schema=schema,
+                self.train, epsilon=names["epsilon"], delta=DELTA, method=names["method"], schema=schema,
                 options=names["options"],
             )  # fmt: skip
             return model.sample(self.train.height, seed=names["seed"]).cast(pl.UInt8)
@@ -106,7 +107,7 @@ def area(rows: np.ndarray, test: np.ndarray, code: int) -> float:
 
 
 def wide(asked: argparse.Namespace) -> None:
-    """A line for each epsilon beside what was published of a table of the same shape."""
+    """A line for each method and epsilon beside what was published of a table of the same shape."""
     data = Wide.read(asked.table, asked.rows, Store(asked.results, asked.at_most))
     real = data.train.to_numpy().astype(np.uint8)
     p = real.mean(0)
@@ -115,29 +116,32 @@ def wide(asked: argparse.Namespace) -> None:
         f"{data.name}: {real.shape[0]:,} rows trained, {data.test.shape[0]:,} tested, {codes.size} codes predicted"
     )
     lines = Lines(
-        epsilon=11, mae=7, rmse=7, corr=6, auroc_real=10, auroc=7, gap_1=6, gap_2_5=7, gap_5=6, fit_cpu=7
-    )
+        method=11, epsilon=7, mae=7, rmse=7, corr=6, auroc_real=10, auroc=7, gap_1=6, gap_2_5=7, gap_5=6,
+        fit_cpu=7,
+    )  # fmt: skip
     truth = data.areas(real, codes, {"table": data.name, "method": "real"})
     shares: dict[str, np.ndarray] = {}
     scores: dict[str, dict[str, float]] = {}
-    for epsilon in asked.epsilon:
-        options = OPTIONS | {"rows": real.shape[0]} | asked.options
-        names = {"table": data.name, "epsilon": epsilon, "seed": 0, "options": options}
+    for epsilon, method in product(asked.epsilon, asked.methods):
+        options = OPTIONS | {"rows": real.shape[0]} | asked.options if method == "dp-auto-gan" else {}
+        names = {"table": data.name, "method": method, "epsilon": epsilon, "seed": 0, "options": options}
         made, spent = data.drawn(names)
         q, found = made.mean(0), data.areas(made, codes, names)
-        shares[f"epsilon {epsilon:g}"], scores[f"epsilon {epsilon:g}"] = q, found
+        title = f"{method}, epsilon {epsilon:g}"
+        shares[title], scores[title] = q, found
         gaps = [
             np.mean([abs(truth[code] - found[code]) for code in truth if p[int(code)] >= least] or [np.nan])
             if least >= asked.prevalence else np.nan
             for least in PREVALENCE
         ]  # fmt: skip
         lines.add(
-            f"{epsilon:g}", f"{np.abs(p - q).mean():.5f}", f"{np.sqrt(((p - q) ** 2).mean()):.5f}",
+            method, f"{epsilon:g}", f"{np.abs(p - q).mean():.5f}", f"{np.sqrt(((p - q) ** 2).mean()):.5f}",
             f"{np.corrcoef(p, q)[0, 1]:.3f}", f"{np.mean(list(truth.values())):.4f}",
             f"{np.mean(list(found.values())):.4f}", *(f"{gap:.3f}" for gap in gaps), f"{spent:.1f}",
         )  # fmt: skip
-        if (said := PUBLISHED.get(epsilon)) is not None:
-            lines.add("(published)", *(f"{value:.5g}" for value in said[:3]), "0.7540", *map(str, said[3:]))
+        if method == "dp-auto-gan" and (said := PUBLISHED.get(epsilon)) is not None:
+            numbers = (*(f"{value:.5g}" for value in said[:3]), "0.7540", *map(str, said[3:]))
+            lines.add("(published)", f"{epsilon:g}", *numbers)
     if asked.figures:
         asked.figures.mkdir(parents=True, exist_ok=True)
         stem = f"deep-wide-{asked.table.stem.replace('_', '-')}"

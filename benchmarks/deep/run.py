@@ -18,7 +18,11 @@ from pathlib import Path
 from benchmarks.common.environments import DEFAULT
 
 EPSILONS = {"adult": (0.36, 0.51, 1.01), "wide": (0.81, 1.33, 2.7), "gan": (1.0, 5.0, 25.0)}
-METHODS = {"adult": ("dp-auto-gan", "adaptive"), "gan": ("dp-gan", "dp-copula", "adaptive")}
+METHODS = {
+    "adult": ("dp-auto-gan", "adaptive"),
+    "wide": ("dp-auto-gan",),
+    "gan": ("dp-gan", "dp-copula", "adaptive"),
+}
 
 
 def main() -> None:

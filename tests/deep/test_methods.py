@@ -18,6 +18,7 @@ from sfumato.privacy import per_example, trainings
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.dpsgd import Trainer
 from sfumato.privacy.mechanisms.training import DpSgd
+from sfumato.synthesizers.deep.generator import matched, matched_chances
 from sfumato.synthesizers.deep.programs import VariationalAutoencoder
 from sfumato.synthesizers.recipe import synthesizers
 from sfumato.testing import record_replay, worst_neighbours
@@ -266,3 +267,16 @@ def test_rows_get_the_noisy_marginals():
     vectors = generator.vectors(5_000, np.random.default_rng(0))
     generator._rectify(vectors)
     assert np.abs(np.sort(vectors[:, place]) - (np.arange(5_000) + 0.5) / 5_000).max() < 1e-9
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 5.0, 20.0])
+def test_chances_are_matched_as_scores_of_two_labels_are(spread):
+    rng = np.random.default_rng(0)
+    for target in (0.0, 1e-4, 0.03, 0.5, 0.97, 1.0):
+        chances = 1 / (1 + np.exp(-rng.normal(rng.normal() * 3, spread, 3_000)))
+        found = matched_chances(chances, target)
+        assert found.mean() == pytest.approx(target, abs=1e-8)
+        assert np.all(np.diff(found[np.argsort(chances)]) >= -1e-12)
+        if spread < 2:  # `matched` is there after its steps as well
+            pair = matched(np.stack([1 - chances, chances], 1), np.array([1 - target, target]))
+            assert np.abs(found - pair[:, 1]).max() < 1e-6

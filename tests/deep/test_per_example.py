@@ -120,6 +120,27 @@ def test_large_gradients_use_the_clip_up():
     assert 0.99 < np.linalg.norm(k.astype(float)) / 2**UNITS <= 1
 
 
+@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-5])
+def test_a_row_whose_terms_cancel_still_counts(apart):
+    """Twice nearly the same row with opposite signs: what is left is small, each term is far above the clip."""
+    network, clip, given = networks()["dense"], 1e-3, rows(8, 2, 20.0)
+    given[:, 1] = given[:, 0] * (1 + apart)
+    each = written_down(network, Block(given, -1.0))
+    for row, wanted in zip(given, each, strict=True):
+        k = integer_gradients(network, Block(row[None], -1.0), clip=clip, loss_bound=1.0)[:-1].astype(float)
+        size = np.linalg.norm(k)
+        assert 0 < size <= 2.0**UNITS
+        if apart > 1e-2:
+            assert k @ wanted > 0.99 * size * np.linalg.norm(wanted)
+
+
+def test_the_guard_that_scales_rows_down_is_what_counts_them(monkeypatch):
+    given = rows(1, 2, 20.0)
+    given[:, 1] = given[:, 0] * 1.001
+    monkeypatch.setattr(per_example, "_SHRINKS", 0)
+    assert not np.any(integer_gradients(networks()["dense"], Block(given, -1.0), clip=1e-3, loss_bound=1.0))
+
+
 def test_the_network_is_left_as_it_was():
     network = networks()["dense"]
     before = [p.clone() for p in network.parameters()]
@@ -148,7 +169,7 @@ def no_guard(squared: np.ndarray, spread: np.ndarray, slack: float) -> np.ndarra
 
 def test_a_missing_clip_is_noticed(monkeypatch):
     monkeypatch.setattr(per_example, "_weights", lambda squared, slack, clip: np.ones_like(squared))
-    assert not exceeds(networks()["dense"])  # the guard leaves such rows out
+    assert not exceeds(networks()["dense"])  # the guard scales such rows down
     monkeypatch.setattr(per_example, "within", no_guard)
     assert exceeds(networks()["dense"])
 

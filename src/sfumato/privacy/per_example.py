@@ -14,9 +14,10 @@ Everything is put on a grid before anything is added up. The inputs become whole
 derivatives, scaled so that the norm is at most the clip C, whole multiples d of C 2**-22. So the gradient
 of a row is a vector k_i of integers in units of C 2**-32, a function of that row and of public numbers. Its
 norm is computed again from the integers, with a bound on what rounding may have hidden (n terms of sizes
-that add up to s are off by at most n u s, where u is the precision), and a row whose norm may exceed 2**32
-is left out; the scaling aims a little lower, so that this does not happen. So ‖k_i‖ ≤ 2**32 is proven for
-every row that is added, whatever the network computed.
+that add up to s are off by at most n u s, where u is the precision). A row whose norm may exceed 2**32 is
+scaled down further, as is one whose terms are above 2**8 times the clip and cancel; so ‖k_i‖ ≤ 2**32 is
+proven for every row that is added, whatever the network computed. Left out are only rows whose gradient is
+no number.
 
 The sum over the rows of a block is one product of matrices of integers in double precision. All partial
 sums are below 2**53, so every order of adding them gives the same number: it is exact, and rows are added up
@@ -28,7 +29,7 @@ results at other places and in other company against each other, bit by bit, bef
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -49,8 +50,10 @@ LOSS_SHARE = 16
 """The loss of a row is one more coordinate, of at most the clip over this."""
 _GRADIENT_SHARE = 1 - 1 / LOSS_SHARE**2
 _AIM = 1 - 2.0**-12
-_SPREAD = 6
-"""Norms of the parts of a gradient add up to at most 2**6 times the clip."""
+_SPREAD = 8
+"""Norms of the parts of a gradient add up to at most 2**8 times the clip."""
+_SHRINKS = 4
+"""Times that a row is scaled down further before it is left out; one is enough, as far as is known."""
 BLOCK = 4096
 MULTIPLE = 16
 
@@ -176,12 +179,20 @@ def _by_layers(
             part.leave_out(~fine)
     for part in parts:
         part.quantise(weight, clip)
-    squared = np.sum([_vector(part.norm_squared()) for part in parts], axis=0)
     # Where every row passes once there is nothing to cancel.
     once = all(part.once for part in parts)
-    spread = squared if once else np.sum([_vector(part.spread_squared()) for part in parts], axis=0)
-    keep = within(squared, spread, slack)
-    if not keep.all():
+
+    def sizes() -> tuple[Floats, Floats]:
+        squared = np.sum([_vector(part.norm_squared()) for part in parts], axis=0)
+        if once:
+            return squared, squared
+        return squared, np.sum([_vector(part.spread_squared()) for part in parts], axis=0)
+
+    def shrink(factor: Floats) -> None:
+        for part in parts:
+            part.scale(factor)
+
+    if not (keep := _small_enough(sizes, shrink, slack)).all():
         for part in parts:
             part.leave_out(~keep)
     sums = {id(part.module): part.sums() for part in parts}
@@ -298,10 +309,18 @@ def _sums_at_once(
     column = torch.from_numpy(scale).to(dtype)[:, None]
     for delta, back in zip(raw, memory.back, strict=True):
         torch.mul(delta, column, out=back).round_()
-    # A row with a number that is none has a norm that is none.
-    squared = (memory.squares(memory.back) * gram).sum(0)
-    keep = within(squared, squared, slack)
-    if not keep.all():
+
+    def sizes() -> tuple[Floats, Floats]:
+        # A row with a number that is none has a norm that is none.
+        squared = (memory.squares(memory.back) * gram).sum(0)
+        return squared, squared
+
+    def shrink(factor: Floats) -> None:
+        column = torch.from_numpy(factor).to(dtype)[:, None]
+        for back in memory.back:
+            back.mul_(column).round_()
+
+    if not (keep := _small_enough(sizes, shrink, slack)).all():
         left_out = torch.from_numpy(~keep)[:, None]
         for each in (*memory.given, *memory.back):
             each.masked_fill_(left_out, 0.0)
@@ -380,6 +399,13 @@ class _Part:
         size = self.gram.diagonal(dim1=1, dim2=2) * self.deltas.to(self.wide).square().sum(2)
         return size.sqrt().sum(1).square()
 
+    def scale(self, factor: Floats) -> None:
+        """Quantised derivatives times one factor a row, whole again."""
+        import torch
+
+        column = torch.from_numpy(factor).to(self.deltas)[:, None, None]
+        self.deltas = self.deltas.mul(column).round_()
+
     def quantise(self, weight: Floats, clip: float) -> None:
         """Derivatives as whole multiples of the clip times 2**-22."""
         import torch
@@ -442,6 +468,26 @@ def within(squared: Floats, spread: Floats, slack: float) -> npt.NDArray[np.bool
     """
     limit = 4.0**UNITS
     return (squared + 2 * slack * spread <= limit * _GRADIENT_SHARE) & (spread <= limit * 4.0**_SPREAD)
+
+
+def _small_enough(
+    sizes: Callable[[], tuple[Floats, Floats]], shrink: Callable[[Floats], None], slack: float
+) -> npt.NDArray[np.bool_]:
+    """Scale the rows down that are too large; which of them are `within` what is proven then.
+
+    sizes: squared norm and spread of each row as it is; shrink: multiplies rows by factors, 1 for those that
+    stay.
+    """
+    for _ in range(_SHRINKS):
+        squared, spread = sizes()
+        keep = within(squared, spread, slack)
+        wrong = ~keep & np.isfinite(spread)
+        if not wrong.any():
+            return keep
+        norm = 4.0**UNITS * _GRADIENT_SHARE / np.maximum(squared + 4 * slack * spread, 1.0)
+        parts = 4.0 ** (UNITS + _SPREAD) / np.maximum(spread, 1.0)
+        shrink(np.where(wrong, _AIM * np.sqrt(np.minimum(np.minimum(norm, parts), 1.0)), 1.0))
+    return within(*sizes(), slack)
 
 
 def loss_units(losses: Floats, bound: float) -> Floats:

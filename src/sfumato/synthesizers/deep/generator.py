@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -19,6 +20,12 @@ Floats = npt.NDArray[np.float64]
 BLOCK = 1 << 14
 TRIES = 400
 """Rows that are drawn for each row that is asked for under a condition, at most, on average."""
+LEAST = 1e-9
+"""Added to scores, so that every label may be given to every row."""
+ROUNDS = 40
+"""Steps, at most, towards shares that are to be matched."""
+CLOSE, FARTHEST = 1e-9, 8.0
+"""How near log-odds of shares must come, and the longest step."""
 
 
 @generator("network")
@@ -52,7 +59,8 @@ class NetworkGenerator:
     def _draw(self, rows: int, rng: np.random.Generator) -> list[Codes]:
         parts = []
         for start in range(0, rows, BLOCK):
-            vectors = self.vectors(min(BLOCK, rows - start), rng)
+            # What follows goes column by column.
+            vectors = np.asfortranarray(self.vectors(min(BLOCK, rows - start), rng))
             if self.targets:
                 self._rectify(vectors)
             parts.append(self.encoding.decode(vectors, rng, "sample" if self.sample_labels else "argmax"))
@@ -75,8 +83,7 @@ class NetworkGenerator:
         ):
             middle = start + column.label_width
             if column.label_width == 1:
-                pair = np.stack([1 - vectors[:, start], vectors[:, start]], 1)
-                vectors[:, start] = matched(pair, target)[:, 1]
+                vectors[:, start] = matched_chances(vectors[:, start], float(target[1]))
             elif column.label_width:
                 vectors[:, start:middle] = matched(vectors[:, start:middle], target)
             if column.numeric and column.by_ranks:
@@ -148,12 +155,37 @@ def draw_where(
     return [np.concatenate([part[i] for part in found])[:rows] for i in range(len(found[0]))]
 
 
+def matched_chances(chances: Floats, target: float) -> Floats:
+    """`matched` for two labels, of which one has these chances: their odds times one factor, such that their
+    mean is `target`.
+
+    The mean m rises with the factor t: logit(m) has the slope mean(q(1-q))/(m(1-m)) ≤ 1 in log(t). Newton's
+    step, or half of the way where that would leave the bounds that are known of the solution.
+    """
+    target = min(max(target, LEAST), 1 - LEAST)
+    p = (np.clip(chances, 0.0, 1.0) + LEAST) / (1 + 2 * LEAST)
+    odds, wanted = p / (1 - p), math.log(target / (1 - target))
+    at, low, high = 0.0, -math.inf, math.inf
+    for _ in range(ROUNDS):
+        mean = float(p.mean())
+        missing = wanted - math.log(mean / (1 - mean))
+        if abs(missing) < CLOSE:
+            break
+        low, high = (at, high) if missing > 0 else (low, at)
+        slope = max(mean - float(p @ p) / p.size, 1e-12) / (mean * (1 - mean))
+        newton = at + min(max(missing / slope, -FARTHEST), FARTHEST)
+        at = newton if low < newton < high else (low + high) / 2
+        p = odds * math.exp(at)
+        p /= 1 + p
+    return p
+
+
 def matched(scores: Floats, target: Floats) -> Floats:
     """Scores times a factor for each label, such that the rows' shares are on average those of `target`."""
-    shares = np.maximum(scores, 0.0) + 1e-9
+    shares = np.maximum(scores, 0.0) + LEAST
     shares /= shares.sum(1, keepdims=True)
-    for _ in range(40):
+    for _ in range(ROUNDS):
         mean = shares.mean(0)
-        shares = shares * (np.maximum(target, 1e-9) / mean)
+        shares = shares * (np.maximum(target, LEAST) / mean)
         shares /= shares.sum(1, keepdims=True)
     return shares
