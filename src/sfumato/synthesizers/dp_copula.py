@@ -30,8 +30,14 @@ from sfumato.privacy.curator import Curator
 from sfumato.schema import Schema
 from sfumato.synthesizers.copula_generator import CopulaGenerator
 from sfumato.synthesizers.copula_margins import COUNT_SHARE, Margins, even_grid, measure_margins
-from sfumato.synthesizers.latent_correlation import Scored, latent_order
-from sfumato.synthesizers.normal_scores import best_bound
+from sfumato.synthesizers.latent_correlation import (
+    LIMIT,
+    Line,
+    Values,
+    latent_order,
+    learn_correlation,
+    score_bound,
+)
 from sfumato.synthesizers.outlook import Outlook, Scene
 from sfumato.synthesizers.recipe import synthesizer
 
@@ -157,11 +163,27 @@ class DpCopula:
         *,
         spend: float,
     ) -> Floats:
-        entries = len(codecs) * (len(codecs) + 1) // 2
+        lines = [
+            Line.of(shares, order, bound=score_bound(margins.total, deviation))
+            for shares, order, deviation in zip(margins.shares, orders, margins.deviations, strict=True)
+        ]
+        pairs = len(codecs) * (len(codecs) - 1) // 2
         moves = curator.unit.table_l1(curator.filter.relation)
-        noise = moves / spend * math.sqrt((entries + 1) * (entries + 2) / 3)
-        scored = Scored.of(margins.shares, orders, bound=best_bound(margins.total, noise))
-        sums, _ = curator.score_products(
-            codecs, scores=scored.tables, limit=scored.limit, spend=spend, purpose="correlation"
+
+        def ask(tables: Sequence[Values], share: float) -> Ints:
+            sums, _ = curator.pair_sums(
+                codecs,
+                groups=[line.groups for line in lines],
+                values=tables,
+                limit=LIMIT,
+                spend=share * spend,
+                purpose="correlation",
+            )
+            return sums
+
+        return learn_correlation(
+            lines,
+            total=margins.total,
+            noise=lambda share: moves / (share * spend) * math.sqrt((pairs + 1) * (pairs + 2) / 3),
+            ask=ask,
         )
-        return scored.correlation(sums, total=margins.total, noise=noise * scored.bound**2)

@@ -6,22 +6,26 @@ finds with next to no noise. Its first charge is infinite.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 from attrs import evolve, frozen
 
 from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.mechanisms.score_products import ScoreProducts
+from sfumato.privacy.mechanisms.pair_sums import PairSums
 from sfumato.synthesizers import sdv_backend
 from sfumato.synthesizers.copula_generator import CopulaGenerator
 from sfumato.synthesizers.deep.common import check_choice
 from sfumato.synthesizers.exact_margins import exact_margins
-from sfumato.synthesizers.latent_correlation import Scored, latent_order
+from sfumato.synthesizers.latent_correlation import LIMIT, Line, Values, latent_order, learn_correlation
 from sfumato.synthesizers.recipe import synthesizer
 from sfumato.synthesizers.released_generator import ReleasedRecords
+
+Ints = npt.NDArray[np.int64]
 
 BOUND = 3.0
 """Scores are within this: with an unbounded one a single row could outweigh all others."""
@@ -68,10 +72,17 @@ class GaussianCopula:
         orders = tuple(latent_order(codec, share) for codec, share in zip(codecs, shares, strict=True))
         found = np.eye(len(codecs))
         if len(codecs) > 1:
-            scored = Scored.of(shares, orders, bound=BOUND)
-            products = ScoreProducts(
-                encoders=codecs, scores=scored.tables, limit=scored.limit, scale=Fraction(1)
-            )
-            (sums,) = curator.unprotected(products, purpose="correlation").arrays
-            found = scored.correlation(sums, total=total, noise=0.0)
+            lines = [Line.of(share, order, bound=BOUND) for share, order in zip(shares, orders, strict=True)]
+
+            def ask(tables: Sequence[Values], share: float) -> Ints:
+                question = PairSums(
+                    encoders=codecs,
+                    groups=[line.groups for line in lines],
+                    values=tables,
+                    limit=LIMIT,
+                    scale=Fraction(1),
+                )
+                return curator.unprotected(question, purpose="correlation").arrays[0]
+
+            found = learn_correlation(lines, total=total, noise=lambda share: 0.0, ask=ask)
         return CopulaGenerator(total=total, correlation=found, shares=shares, orders=orders)
