@@ -426,3 +426,22 @@ def test_defaults_are_the_documented_ones() -> None:
     made = DpCopula()
     assert (made.margins_fraction, made.corr_fraction) == (0.4, 0.4)
     assert sum(made.split(3).values()) == pytest.approx(1)
+
+
+def test_the_stated_split_is_the_one_that_is_spent() -> None:
+    """What columns of a kind that is not there do not need is shown where it goes."""
+    numbers, labels = _correlated(100, 2, 0.5, 4), {"a": ["x", "y"] * 50}
+    facts = {**_schema(numbers)["columns"], "a": {"type": "categorical", "values": ["x", "y"]}}
+    for table, purposes in (
+        (numbers, {"row count", "margins", "correlation"}),
+        ({**numbers, **labels}, {"row count", "margins", "correlation", "frequencies of categories"}),
+        (labels, {"row count", "frequencies of categories"}),
+    ):
+        schema = {"columns": {name: facts[name] for name in table}}
+        model = sf.fit(table, epsilon=1.0, method="dp-copula", schema=schema)
+        split = model.request["split"]
+        assert set(split) == purposes and sum(split.values()) == pytest.approx(1)
+        paid = dict.fromkeys(("margins", "correlation", "frequencies of categories"), 0.0)
+        for entry in model.ledger:
+            paid[entry.purpose] += entry.cost.add_remove.epsilon
+        assert paid["correlation"] == pytest.approx(split.get("correlation", 0), rel=1e-3)

@@ -370,6 +370,7 @@ def describe_job(job: Job) -> list[str]:
         f"{job.recipe.name} on {job.table.label}: epsilon {budget.epsilon:g}, delta {budget.delta:.3g}, "
         f"{job.unit.neighbours} of {job.unit}",
         f"budget: {shares}",
+        *([note] if (note := getattr(job.recipe, "split_note", "")) else []),
         *(
             ["no schema: types, bounds and categories are learned from the budget (see sfumato schema draft)"]
             if not job.schema.columns

@@ -111,6 +111,18 @@ class DpCopula:
             "frequencies of categories": 1 - self.margins_fraction - correlation,
         }
 
+    def split_by_kind(self, *, numbers: int, labels: int) -> dict[str, float]:
+        """The same where it is known how many columns are numbers, and how many labels."""
+        margins, correlation, categories = self._shares(numbers=numbers, labels=labels)
+        count = COUNT_SHARE * (margins if numbers else categories)
+        found = {
+            "row count": count,
+            "margins": max(margins - count, 0.0),
+            "correlation": correlation,
+            "frequencies of categories": categories if numbers else categories - count,
+        }
+        return {purpose: share for purpose, share in found.items() if share}
+
     def outlook(self, scene: Scene) -> Outlook:
         """For plans. Parts of a pure epsilon are divided plainly: noise is in proportion to the columns of a
         kind over their share. A correlation is one number, so that its own noise hardly counts; what a copula
@@ -141,14 +153,16 @@ class DpCopula:
 
     def spends(self, codecs: Sequence[Codec]) -> tuple[float, float, float]:
         """Shares for numbers, correlations and categories, which sum to 1 whatever columns there are."""
-        numbers = any(isinstance(codec, GridCodec) for codec in codecs)
-        labels = any(not isinstance(codec, GridCodec) for codec in codecs)
-        correlation = self.corr_fraction if len(codecs) > 1 else 0.0
+        numbers = sum(isinstance(codec, GridCodec) for codec in codecs)
+        return self._shares(numbers=numbers, labels=len(codecs) - numbers)
+
+    def _shares(self, *, numbers: int, labels: int) -> tuple[float, float, float]:
+        correlation = self.corr_fraction if numbers + labels > 1 else 0.0
         if numbers and labels:
             return self.margins_fraction, correlation, 1 - self.margins_fraction - correlation
         if not numbers:
             return 0.0, correlation, 1 - correlation
-        if len(codecs) == 1:
+        if numbers == 1:
             return 1.0, 0.0, 0.0
         # What categories do not need goes to both, in proportion.
         both = self.margins_fraction + self.corr_fraction

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from attrs import evolve, frozen
+from attrs import frozen
 
 from sfumato.discovery.discover import Domain
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.mechanisms.pair_sums import PairSums
-from sfumato.synthesizers import sdv_backend
 from sfumato.synthesizers.copula_generator import CopulaGenerator
-from sfumato.synthesizers.deep.common import check_choice
 from sfumato.synthesizers.exact_margins import exact_margins
 from sfumato.synthesizers.latent_correlation import LIMIT, Line, Values, latent_order, learn_correlation
 from sfumato.synthesizers.recipe import synthesizer
-from sfumato.synthesizers.released_generator import ReleasedRecords
+from sfumato.synthesizers.yardstick import Yardstick
 
 Ints = npt.NDArray[np.int64]
 
@@ -33,39 +31,16 @@ BOUND = 3.0
 
 @synthesizer("gaussian-copula")
 @frozen(kw_only=True)
-class GaussianCopula:
+class GaussianCopula(Yardstick):
     """Gaussian copula without privacy."""
 
     name: ClassVar[str] = "gaussian-copula"
     summary: ClassVar[str] = "Gaussian copula of the exact rows, as a yardstick"
-    guarantee: ClassVar[str] = "none"
-
-    backend: Literal["own", "sdv"] = "own"
-    """"sdv": fit the synthesizer of that name of the package SDV, where it is installed."""
-    sdv_rows: int = 0
-    """Rows that SDV draws once it is fitted, which is what the model keeps; 0: as many as are asked for with
-    the fit, else as many as the table has."""
-
-    def __attrs_post_init__(self) -> None:
-        check_choice("backend", self.backend, ("own", "sdv"))
-        if self.sdv_rows < 0:
-            raise ValueError("sdv_rows is at least 0")
-
-    def check_packages(self) -> None:
-        """UsageError with the command that installs SDV, where it is asked for and missing."""
-        if self.backend == "sdv":
-            sdv_backend.check_installed(self.name)
-
-    def for_rows(self, rows: int | None) -> GaussianCopula:
-        """This recipe when so many rows will be asked for."""
-        return evolve(self, sdv_rows=sdv_backend.rows_to_keep(self.backend, self.sdv_rows, rows))
 
     def split(self, columns: int) -> dict[str, float]:
         return {"nothing: all answers are exact": 1.0}
 
-    def learn(self, curator: Curator, domain: Domain) -> CopulaGenerator | ReleasedRecords:
-        if self.backend == "sdv":
-            return sdv_backend.learn(curator, domain, method=self.name, options={}, keep=self.sdv_rows)
+    def learn_here(self, curator: Curator, domain: Domain) -> CopulaGenerator:
         codecs = domain.codecs
         curator.reveal("gaussian-copula fits the rows as they are")
         total, shares = exact_margins(curator, codecs)
