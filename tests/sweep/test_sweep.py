@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -175,6 +178,35 @@ def test_the_gap_to_the_baselines_is_positive_when_privacy_costs_something() -> 
     for wrong in ({"methods": ["gaussian-copula"]}, {"baselines": ["mst"]}):
         with pytest.raises(UsageError, match="guarantee"):
             sf.benchmark(_table(), **wrong)
+
+
+def test_epsilons_are_refused_for_methods_without_a_guarantee(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'gaussian-copula'(.|\n)*dp-copula"):
+        sf.sweep(
+            _table(),
+            methods=["dp-copula", "gaussian-copula"],
+            epsilons=[1.0],
+            ledger=tmp_path / "l",
+            dataset="d",
+        )
+    assert not (tmp_path / "l").exists()
+
+
+def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:
+    """Processes that fit start by importing the script anew."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sfumato as sf\n"
+        "table = {'x': [float(i % 7) for i in range(60)], 'y': [float(i % 5) for i in range(60)]}\n"
+        "try:\n"
+        "    sf.sweep(table, epsilons=[1.0, 2.0], workers=2)\n"
+        "except sf.errors.JobError as fault:\n"
+        "    print(fault)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert "__main__" in ran.stdout and "workers=1" in ran.stdout, ran.stderr
 
 
 def test_names_of_the_interface_of_objects() -> None:
