@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.cli.runner import sfumato
 
 import sfumato as sf
 from sfumato.errors import GuaranteeError, UsageError
@@ -312,8 +313,11 @@ def test_altered_noise_prices_fractions_and_steps_are_noticed(tmp_path: Path, ch
     model = sf.fit(table, epsilon=1.0, method="dp-copula", schema=_schema(table))
     model.save(tmp_path / "m")
     sf.assert_dp(tmp_path / "m")
+    altered = _altered(tmp_path / "m", change)
     with pytest.raises(GuaranteeError):
-        sf.assert_dp(_altered(tmp_path / "m", change))
+        sf.assert_dp(altered)
+    for words in (("assert-dp", altered, "--epsilon", 1), ("dpcheck", altered)):
+        assert sfumato(*words).code == 3
 
 
 # Steps ----------------------------------------------------------------------------------------

@@ -72,9 +72,6 @@ def test_every_fit_is_charged_once_and_a_sweep_goes_on_where_it_stopped(tmp_path
     assert (spent.runs, spent.epsilon) == (4, pytest.approx(8.0))
     assert second.price.ledger_epsilon == pytest.approx(8.0)
     assert "compose to epsilon = 8" in str(second.price)
-    # Another question is another point.
-    sf.sweep(_table(), epsilons=[1.0], **{**chosen, "holdout": 0.0})
-    assert DatasetLedger(tmp_path / "ledger").spent("d").runs == 6
 
 
 def test_what_the_limit_refuses_is_a_failed_point_and_is_tried_again(tmp_path: Path) -> None:
@@ -190,6 +187,22 @@ def test_epsilons_are_refused_for_methods_without_a_guarantee(tmp_path: Path) ->
             dataset="d",
         )
     assert not (tmp_path / "l").exists()
+
+
+def test_a_sweep_with_other_options_does_not_go_on_from_that_one(tmp_path: Path) -> None:
+    """All its fits would be charged again, which nobody who resumes expects."""
+    chosen = {"schema": SCHEMA, "workers": 1, "resume": tmp_path / "points.jsonl"}
+    sf.sweep(_table(100), epsilons=[1.0], **chosen)
+    with pytest.raises(UsageError, match="charged again"):
+        sf.sweep(_table(100), epsilons=[1.0], holdout=0.4, ledger=tmp_path / "l", dataset="d", **chosen)
+    assert not (tmp_path / "l").exists()
+    more = sf.sweep(_table(100), epsilons=[1.0, 2.0], **chosen)
+    assert [row["epsilon"] for row in more.rows] == [1.0, 2.0]
+
+
+def test_a_number_of_rows_below_one_is_refused_before_a_fit() -> None:
+    with pytest.raises(UsageError, match="at least 1, not 0"):
+        sf.sweep(_table(100), epsilons=[1.0], rows=0, schema=SCHEMA, workers=1)
 
 
 def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:

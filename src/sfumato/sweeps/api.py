@@ -192,6 +192,8 @@ def _prepared(
         raise UsageError("a persistent ledger needs both its file and the name of the data set")
     if on == "standin" and ledger is not None:
         raise UsageError("a sweep on a stand-in costs nothing, so there is nothing to charge to a ledger")
+    if facts["rows"] is not None and facts["rows"] < 1:
+        raise UsageError(f"the number of rows must be a whole number of at least 1, not {facts['rows']}")
     if not 0 <= facts["holdout"] < 1:
         raise UsageError(f"holdout is a share from 0 to below 1, not {facts['holdout']}")
     check_metrics(facts["metrics"])
@@ -251,6 +253,11 @@ def _run(
     keys = {point: key_of(point, facts) for point in points}
     done = {key: row for key, row in store.read().items() if row["status"] == "done"}
     left = [point for point in points if keys[point] not in done]
+    if done and len(left) == len(points):
+        raise UsageError(
+            f"{store.path} holds {len(done)} finished fits, and none is of this sweep: options differ",
+            mend="repeat the options of that sweep, or choose another file; all fits would be charged again",
+        )
     finished = len(points) - len(left)
     if finished:
         say(f"{finished} of {len(points)} fits are done already")
