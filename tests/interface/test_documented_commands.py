@@ -184,6 +184,8 @@ def test_an_epsilon_for_margins_beside_several_epsilons(table: Path, tmp_path: P
     )
     ran = sfumato("benchmark", "-g", "dp-copula", *words)
     assert ran.code == 2 and "one total" in ran.err
+    ran = sfumato("benchmark", "-d", table, "-e", "", "--ecdf-epsilon", 0.5, "-o", tmp_path / "b.html")
+    assert ran.code == 2 and "no number" in ran.err
     pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
     small = ("--epochs", 1, "--set", "hidden=8", "-n", 50, "--metrics", "tvd1", "--workers", 1)
     ran = sfumato("benchmark", "-g", "dp-gan", *words, *small)

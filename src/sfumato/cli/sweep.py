@@ -327,6 +327,8 @@ def _names(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[float]:
+    if not _words(text):
+        raise UsageError("--epsilons lists no number", mend="for example 0.5,1,2")
     try:
         return [float(word) for word in _words(text)]
     except ValueError:
