@@ -20,7 +20,7 @@ from sfumato.privacy.mechanisms.draws import Draws
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement
-from sfumato.privacy.mechanisms.score_products import ScoreProducts
+from sfumato.privacy.mechanisms.pair_sums import PairSums
 from sfumato.privacy.private_table import PrivateTable
 from sfumato.privacy.unit import PrivacyUnit
 from sfumato.tables.counting import BlockCounter
@@ -38,9 +38,17 @@ def _codecs():
     return made
 
 
-def _question(scale: Fraction = Fraction(100)) -> ScoreProducts:
-    scores = [[0, LIMIT, -LIMIT], [0, -LIMIT, 3], [0, LIMIT, LIMIT]]
-    return ScoreProducts(encoders=_codecs(), scores=scores, limit=LIMIT, scale=scale)
+GROUPS = [[2, 0, 1], [0, 0, 1], [1, 1, 0]]
+"""Of three codes each: missing and other values, p, q."""
+VALUES_OF_GROUPS = [
+    np.array([[LIMIT, -2], [-LIMIT, 0], [0, 0]]),
+    np.array([[1, LIMIT], [LIMIT, -1], [0, 0]]),
+    np.array([[-LIMIT, 3], [4, 0]]),
+]
+
+
+def _question(scale: Fraction = Fraction(100)) -> PairSums:
+    return PairSums(encoders=_codecs(), groups=GROUPS, values=VALUES_OF_GROUPS, limit=LIMIT, scale=scale)
 
 
 def _sums(rows) -> np.ndarray:
@@ -57,7 +65,7 @@ def _neighbours():
                     yield (*table, row), (*table, other), "replace"
 
 
-def test_products_move_by_no_more_than_is_charged() -> None:
+def test_sums_over_pairs_move_by_no_more_than_is_charged() -> None:
     worst = {"add-remove": 0, "replace": 0}
     memo = {}
 
@@ -72,23 +80,36 @@ def test_products_move_by_no_more_than_is_charged() -> None:
     cost = _question().cost(PrivacyUnit())
     for relation, moved in worst.items():
         assert moved / 100 <= cost.under(relation).epsilon * (1 + 1e-12)
-    assert worst["add-remove"] == LIMIT**2  # the bound is reached: nothing is wasted
-    assert worst["replace"] == 2 * LIMIT**2
+    assert worst["add-remove"] == LIMIT  # the bound is reached: nothing is wasted
+    assert worst["replace"] == 2 * LIMIT
 
 
-def test_products_are_those_of_the_rows() -> None:
+def test_sums_over_pairs_are_those_of_the_rows() -> None:
     table = [ROWS[0], ROWS[3], ROWS[5], ROWS[5]]
-    scores = {"a": {"p": 5, "q": -5}, "b": {"p": -5, "q": 3}, "c": {"p": 5, "q": 5}}
+    codes = [[GROUPS[i][1 + VALUES.index(row[i])] for i in range(3)] for row in table]
     wanted = [
-        sum(scores[x][row["abc".index(x)]] * scores[y][row["abc".index(y)]] for row in table)
-        for x, y in itertools.combinations_with_replacement("abc", 2)
+        sum(int(values[groups[i], groups[j]]) for groups in codes)
+        for (i, j), values in zip(itertools.combinations(range(3), 2), VALUES_OF_GROUPS, strict=True)
     ]
     assert _sums(table).tolist() == wanted
 
 
-def test_scores_beyond_the_limit_are_refused_before_a_charge() -> None:
-    with pytest.raises(ValueError, match="limit"):
-        ScoreProducts(encoders=_codecs(), scores=[[0, LIMIT + 1, 0]] * 3, limit=LIMIT, scale=Fraction(1))
+@pytest.mark.parametrize(
+    ("place", "value"), [((0, 0), LIMIT + 1), ((2, 1), -LIMIT - 1)], ids=["above", "below"]
+)
+def test_values_beyond_the_limit_are_refused_before_a_charge(place, value) -> None:
+    first = VALUES_OF_GROUPS[0].copy()
+    first[place] = value
+    with pytest.raises(ValueError, match="beyond the limit"):
+        PairSums(
+            encoders=_codecs(), groups=GROUPS, values=[first, *VALUES_OF_GROUPS[1:]], limit=LIMIT,
+            scale=Fraction(1),
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="integer"):
+        PairSums(
+            encoders=_codecs(), groups=GROUPS, values=[v / 1 for v in VALUES_OF_GROUPS], limit=LIMIT,
+            scale=Fraction(1),
+        )  # fmt: skip
 
 
 def test_ranks_would_move_further_than_the_bound_that_is_often_claimed() -> None:

@@ -205,3 +205,27 @@ def test_benchmark(table: Path, tmp_path: Path) -> None:
         ran = sfumato("benchmark", *words, *wrong, "-o", tmp_path / "no.html")
         assert ran.code == 2 and "has an option" in ran.err, ran.err
     assert not (tmp_path / "no.html").exists()
+
+
+def test_an_epsilon_for_margins_beside_several_epsilons(table: Path, tmp_path: Path) -> None:
+    """A share of a total is another one for each; an epsilon of its own is not."""
+    words = (
+        "-d",
+        table,
+        "-e",
+        "1,2",
+        "-b",
+        "gaussian-copula",
+        "--ecdf-epsilon",
+        0.5,
+        "-o",
+        tmp_path / "b.html",
+    )
+    ran = sfumato("benchmark", "-g", "dp-copula", *words)
+    assert ran.code == 2 and "one total" in ran.err
+    ran = sfumato("benchmark", "-d", table, "-e", "", "--ecdf-epsilon", 0.5, "-o", tmp_path / "b.html")
+    assert ran.code == 2 and "no number" in ran.err
+    pytest.importorskip("torch", reason="torch is not installed: pip install 'sfumato[deep]'")
+    small = ("--epochs", 1, "--set", "hidden=8", "-n", 50, "--metrics", "tvd1", "--workers", 1)
+    ran = sfumato("benchmark", "-g", "dp-gan", *words, *small)
+    assert ran.code == 0 and "1.5" in ran.out and "2.5" in ran.out, ran.err

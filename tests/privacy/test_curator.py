@@ -60,7 +60,7 @@ class Unreadable:
         self.tried += 1
         raise OSError("the disk is gone")
 
-    value_counts = pair_tables = product_sums = marginals
+    value_counts = pair_tables = pair_sums = marginals
 
 
 class Counted:
@@ -69,8 +69,8 @@ class Counted:
     def marginals(self, cliques):
         return [np.full([encoder.size for encoder in clique], 7, dtype=np.int64) for clique in cliques]
 
-    def product_sums(self, encoders, scores):
-        return np.zeros(len(encoders) * (len(encoders) + 1) // 2, dtype=np.int64)
+    def pair_sums(self, encoders, groups, values):
+        return np.zeros(len(encoders) * (len(encoders) - 1) // 2, dtype=np.int64)
 
     def pair_tables(self, encoders):
         cells = sum(encoder.size for encoder in encoders)

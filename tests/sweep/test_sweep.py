@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -69,9 +72,6 @@ def test_every_fit_is_charged_once_and_a_sweep_goes_on_where_it_stopped(tmp_path
     assert (spent.runs, spent.epsilon) == (4, pytest.approx(8.0))
     assert second.price.ledger_epsilon == pytest.approx(8.0)
     assert "compose to epsilon = 8" in str(second.price)
-    # Another question is another point.
-    sf.sweep(_table(), epsilons=[1.0], **{**chosen, "holdout": 0.0})
-    assert DatasetLedger(tmp_path / "ledger").spent("d").runs == 6
 
 
 def test_what_the_limit_refuses_is_a_failed_point_and_is_tried_again(tmp_path: Path) -> None:
@@ -175,6 +175,51 @@ def test_the_gap_to_the_baselines_is_positive_when_privacy_costs_something() -> 
     for wrong in ({"methods": ["gaussian-copula"]}, {"baselines": ["mst"]}):
         with pytest.raises(UsageError, match="guarantee"):
             sf.benchmark(_table(), **wrong)
+
+
+def test_epsilons_are_refused_for_methods_without_a_guarantee(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'gaussian-copula'(.|\n)*dp-copula"):
+        sf.sweep(
+            _table(),
+            methods=["dp-copula", "gaussian-copula"],
+            epsilons=[1.0],
+            ledger=tmp_path / "l",
+            dataset="d",
+        )
+    assert not (tmp_path / "l").exists()
+
+
+def test_a_sweep_with_other_options_does_not_go_on_from_that_one(tmp_path: Path) -> None:
+    """All its fits would be charged again, which nobody who resumes expects."""
+    chosen = {"schema": SCHEMA, "workers": 1, "resume": tmp_path / "points.jsonl"}
+    sf.sweep(_table(100), epsilons=[1.0], **chosen)
+    with pytest.raises(UsageError, match="charged again"):
+        sf.sweep(_table(100), epsilons=[1.0], holdout=0.4, ledger=tmp_path / "l", dataset="d", **chosen)
+    assert not (tmp_path / "l").exists()
+    more = sf.sweep(_table(100), epsilons=[1.0, 2.0], **chosen)
+    assert [row["epsilon"] for row in more.rows] == [1.0, 2.0]
+
+
+def test_a_number_of_rows_below_one_is_refused_before_a_fit() -> None:
+    with pytest.raises(UsageError, match="at least 1, not 0"):
+        sf.sweep(_table(100), epsilons=[1.0], rows=0, schema=SCHEMA, workers=1)
+
+
+def test_a_script_without_a_guard_is_told_about_it(tmp_path: Path) -> None:
+    """Processes that fit start by importing the script anew."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sfumato as sf\n"
+        "table = {'x': [float(i % 7) for i in range(60)], 'y': [float(i % 5) for i in range(60)]}\n"
+        "try:\n"
+        "    sf.sweep(table, epsilons=[1.0, 2.0], workers=2)\n"
+        "except sf.errors.JobError as fault:\n"
+        "    print(fault)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert "__main__" in ran.stdout and "workers=1" in ran.stdout, ran.stderr
 
 
 def test_names_of_the_interface_of_objects() -> None:

@@ -381,6 +381,7 @@ def describe_job(job: Job, *, given: bool) -> list[str]:
         f"protects {job.unit} ({job.unit.neighbours})",
         f"budget: {shares}",
         *_left_open(job, given=given),
+        *([note] if (note := getattr(job.recipe, "split_note", "")) else []),
     ]
 
 

@@ -212,7 +212,7 @@ def benchmark(
         Replace numbers by their ranks among the synthetic rows, for methods that have the option rectify
         (dp-gan: rectify_marginals).
     ecdf_epsilon
-        What margins may cost, on top of each of --epsilons, for methods with a share for margins.
+        What margins may cost, on top of each of --epsilons (dp-gan), or of the only one (dp-copula).
     baseline_epochs
         Passes over the rows for the baselines that train a network.
     on
@@ -236,13 +236,15 @@ def benchmark(
         more |= known_spellings({"rectify": True, "rectify_marginals": True}, found)
     wanted = _numbers(epsilons)
     if ecdf_epsilon is not None:
-        if len(wanted) > 1:
+        margins = margins_options(found, ecdf_epsilon, wanted[0] + ecdf_epsilon)
+        if len(wanted) > 1 and "margins_fraction" in margins:
             raise UsageError(
-                "--ecdf-epsilon is a part of one total, and --epsilons lists several",
+                "--ecdf-epsilon is a share of one total for methods with margins_fraction, and --epsilons "
+                "lists several",
                 mend="give one epsilon, or set the share itself with --set margins_fraction=0.3",
             )
-        more |= margins_options(found, ecdf_epsilon, wanted[0] + ecdf_epsilon)
-        wanted = [wanted[0] + ecdf_epsilon]
+        more |= margins
+        wanted = [epsilon + ecdf_epsilon for epsilon in wanted]
     keywords = choice.keywords(found, more)
     if baseline_epochs is not None:
         for name, options in set_options((), others, {"epochs": baseline_epochs}).items():
@@ -333,6 +335,8 @@ def _names(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[float]:
+    if not _words(text):
+        raise UsageError("--epsilons lists no number", mend="for example 0.5,1,2")
     try:
         return [float(word) for word in _words(text)]
     except ValueError:

@@ -33,12 +33,12 @@ from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.measurement import Measurement, inverse_squares
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
+from sfumato.privacy.mechanisms.pair_sums import PairSums
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.plain_training import Learner, PlainTraining
 from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
 from sfumato.privacy.mechanisms.reveal import Reveal
-from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, ErrorScores, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
@@ -64,7 +64,9 @@ class Countable(Protocol):
 
     def pair_tables(self, encoders: Sequence[Encoder]) -> Counts: ...
 
-    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts: ...
+    def pair_sums(
+        self, encoders: Sequence[Encoder], groups: Sequence[Counts], values: Sequence[Counts]
+    ) -> Counts: ...
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]: ...
 
@@ -84,7 +86,7 @@ class _Remembering:
         self._memo: dict[str, Counts] = {}
         self.marginals = rows.marginals
         self.pair_tables = rows.pair_tables
-        self.product_sums = rows.product_sums
+        self.pair_sums = rows.pair_sums
         self.value_counts = rows.value_counts
         self._rows = rows
 
@@ -318,17 +320,25 @@ class Curator:
         answer = self.release(LaplaceCounts(cliques=tuple(cliques), scales=scales), purpose=purpose)
         return NoisyLaplace(tables=answer.arrays, scales=tuple(float(scale) for scale in scales))
 
-    def score_products(
-        self, encoders: Sequence[Encoder], *, scores: Sequence[Counts], limit: int, spend: float, purpose: str
+    def pair_sums(
+        self,
+        encoders: Sequence[Encoder],
+        *,
+        groups: Sequence[Counts],
+        values: Sequence[npt.NDArray[np.integer[Any]]],
+        limit: int,
+        spend: float,
+        purpose: str,
     ) -> tuple[Counts, float]:
-        """Noisy Σ scores[i]·scores[j] over the rows for all i ≤ j, and the noise scale b.
+        """Noisy Σ values[i, j] over the rows for all i < j, by groups of codes, and the noise scale b.
 
-        `limit`: no score is larger. Costs a pure epsilon of at most `spend`.
+        `limit`: no value is larger. Costs a pure epsilon of at most `spend`.
         """
-        distance = self.unit.table_l1(self.filter.relation) * limit**2
-        mechanism = ScoreProducts(
+        distance = self.unit.table_l1(self.filter.relation) * limit
+        mechanism = PairSums(
             encoders=tuple(encoders),
-            scores=tuple(scores),
+            groups=tuple(groups),
+            values=tuple(values),
             limit=limit,
             scale=self._laplace_scale(distance, spend),
         )
@@ -587,7 +597,9 @@ class _NoRows:
     def pair_tables(self, encoders: Sequence[Encoder]) -> Counts:
         raise AssertionError("a replay has no rows")
 
-    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
+    def pair_sums(
+        self, encoders: Sequence[Encoder], groups: Sequence[Counts], values: Sequence[Counts]
+    ) -> Counts:
         raise AssertionError("a replay has no rows")
 
     def value_counts(self, columns: Sequence[str]) -> list[dict[str, int]]:

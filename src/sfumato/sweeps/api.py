@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sfumato.errors import UsageError
+from sfumato.errors import JobError, UsageError
 from sfumato.sweeps.compare import DEFAULT, check_metrics
 from sfumato.sweeps.points import Point, Row, Store, grid, key_of
 from sfumato.sweeps.result import BenchmarkResult, SweepResult, price_of
@@ -58,10 +58,38 @@ def sweep(
     `sfumato.sweeps.compare` or `sfumato.evaluation`, the one to choose by first. `ledger`, `dataset`: every
     fit on private rows is charged there; a fit that the limit refuses is a point that failed. `resume`: file
     of finished points: those that it holds are not fitted (or charged) again. `workers`: processes; default:
-    one a core. Other arguments are those of `sfumato.fit`. The result is for the curator: nothing protects
-    it.
+    one a core; a script that starts several does so under `if __name__ == "__main__"`. Other arguments are
+    those of `sfumato.fit`. The result is for the curator: nothing protects it. UsageError for a method
+    without a guarantee: `benchmark` compares with those.
     """
-    points = grid(methods, epsilons, seeds)
+    _check_guarantees(methods, word="methods", free=False)
+    return _swept(
+        table, grid(methods, epsilons, seeds), resume=resume, workers=workers, progress=progress, on=on,
+        delta=delta, options=options, schema=schema, unit=unit, rows=rows, metrics=metrics, holdout=holdout,
+        ledger=ledger, dataset=dataset, dialect=dialect,
+    )  # fmt: skip
+
+
+def _swept(
+    table: Any,
+    points: Sequence[Point],
+    *,
+    on: str = "real",
+    delta: float | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    schema: Any = None,
+    unit: tuple[str, int] | None = None,
+    rows: int | None = None,
+    metrics: Sequence[str] = DEFAULT,
+    holdout: float = HOLDOUT,
+    ledger: str | Path | None = None,
+    dataset: str | None = None,
+    resume: str | Path | None = None,
+    workers: int | None = None,
+    dialect: CsvDialect | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> SweepResult:
+    """The points, fitted and compared. Arguments as in `sweep`."""
     frame, label, setup = _prepared(
         table, points, on=on, delta=delta, options=options, schema=schema, unit=unit, rows=rows,
         metrics=metrics, holdout=holdout, ledger=ledger, dataset=dataset, dialect=dialect,
@@ -77,25 +105,33 @@ def benchmark(
     methods: Sequence[str] = ("dp-copula",),
     baselines: Sequence[str] = ("gaussian-copula",),
     epsilons: Sequence[float] = BENCHMARK_EPSILONS,
+    seeds: Sequence[int] = (0,),
     **more: Any,
 ) -> BenchmarkResult:
     """Methods with a guarantee against baselines without one: a sweep over both. `more` as in `sweep`.
 
     Baselines read the rows as they are: on private rows, with a ledger, they are charged as infinite.
     """
-    from sfumato.synthesizers.recipe import synthesizers
-
-    for names, free, word in ((methods, False, "methods"), (baselines, True, "baselines")):
-        for name in names:
-            if (synthesizers[name].guarantee == "none") != free:
-                fitting = [each for each in synthesizers if (synthesizers[each].guarantee == "none") == free]
-                raise UsageError(
-                    f"{name!r} is not one of the {word}, which have {'no' if free else 'a'} guarantee",
-                    mend=f"known: {', '.join(fitting)}",
-                )
-    swept = sweep(table, methods=[*methods, *baselines], epsilons=epsilons, **more)
+    _check_guarantees(methods, word="methods", free=False)
+    _check_guarantees(baselines, word="baselines", free=True)
+    swept = _swept(table, grid([*methods, *baselines], epsilons, seeds), **more)
     facts = {each.name: getattr(swept, each.name) for each in attrs.fields(SweepResult)}
     return BenchmarkResult(**facts, baselines=tuple(baselines))
+
+
+def _check_guarantees(names: Sequence[str], *, word: str, free: bool) -> None:
+    """UsageError, with those that fit, for a method that has a guarantee and should not, or has not and
+    should.
+    """
+    from sfumato.synthesizers.recipe import synthesizers
+
+    fitting = [each for each in synthesizers if (synthesizers[each].guarantee == "none") == free]
+    for name in names:
+        if synthesizers[name].name not in fitting:
+            raise UsageError(
+                f"{name!r} is not one of the {word}, which have {'no' if free else 'a'} guarantee",
+                mend=f"known: {', '.join(fitting)}",
+            )
 
 
 def run_epsilon_sweep(
@@ -156,6 +192,8 @@ def _prepared(
         raise UsageError("a persistent ledger needs both its file and the name of the data set")
     if on == "standin" and ledger is not None:
         raise UsageError("a sweep on a stand-in costs nothing, so there is nothing to charge to a ledger")
+    if facts["rows"] is not None and facts["rows"] < 1:
+        raise UsageError(f"the number of rows must be a whole number of at least 1, not {facts['rows']}")
     if not 0 <= facts["holdout"] < 1:
         raise UsageError(f"holdout is a share from 0 to below 1, not {facts['holdout']}")
     check_metrics(facts["metrics"])
@@ -215,6 +253,11 @@ def _run(
     keys = {point: key_of(point, facts) for point in points}
     done = {key: row for key, row in store.read().items() if row["status"] == "done"}
     left = [point for point in points if keys[point] not in done]
+    if done and len(left) == len(points):
+        raise UsageError(
+            f"{store.path} holds {len(done)} finished fits, and none is of this sweep: options differ",
+            mend="repeat the options of that sweep, or choose another file; all fits would be charged again",
+        )
     finished = len(points) - len(left)
     if finished:
         say(f"{finished} of {len(points)} fits are done already")
@@ -232,6 +275,7 @@ def _worked(
 ) -> Iterator[tuple[Point, Row]]:
     """Every point with its row, as they finish."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     most = _cores() if workers is None else workers
@@ -250,6 +294,12 @@ def _worked(
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise JobError(
+                "a process that fits ended before its time",
+                mend='in a script, start a sweep under if __name__ == "__main__":, or say workers=1; '
+                "else there may be too little memory for so many at a time",
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -51,7 +51,8 @@ class Price:
             if math.isinf(self.sum)
             else f"{self.sum:g}"
         )
-        text = f"{self.fits} fits read the private rows; their epsilons add up to {total}."
+        fits = "1 fit" if self.fits == 1 else f"{self.fits} fits"
+        text = f"{fits} read the private rows; their epsilons add up to {total}."
         if self.recorded:
             end = "infinite" if self.ledger_epsilon is None else f"{self.ledger_epsilon:.4g}"
             return (

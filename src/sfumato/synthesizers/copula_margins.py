@@ -43,6 +43,8 @@ class Margins:
     """Estimated number of rows, at least 1."""
     shares: tuple[Floats, ...]
     """Share of every code of every column; sums to 1."""
+    deviations: tuple[float, ...]
+    """Standard deviation of the noise in the counts that carry each column's shape, in rows."""
 
 
 def even_grid(facts: Measured, cells: int) -> tuple[int, ...]:
@@ -100,10 +102,12 @@ def measure_margins(
 
     left = iter(zip(tables[1:], scales[1:], strict=True))
     shares: dict[int, Floats] = {}
+    deviations: dict[int, float] = {}
     for i in [*measured, *labelled]:
         table, scale = next(left)
         codec, sigma = codecs[i], math.sqrt(2) * scale
         tell_strays(curator, codec, float(table[0]), sigma=sigma, total=total)
+        deviations[i] = sigma
         if i in coarse:
             fine, fine_scale = next(left)
             held = expected_counts(coarse[i], table.astype(np.float64), sigma=sigma, total=total)
@@ -112,7 +116,12 @@ def measure_margins(
         else:
             counts = expected_counts(codec, table.astype(np.float64), sigma=sigma, total=total)
         shares[i] = counts / counts.sum()
-    return Margins(total=total, shares=tuple(shares[i] for i in range(len(codecs))))
+    places = range(len(codecs))
+    return Margins(
+        total=total,
+        shares=tuple(shares[i] for i in places),
+        deviations=tuple(deviations[i] for i in places),
+    )
 
 
 def _coarse(codec: GridCodec) -> GridCodec:

@@ -30,8 +30,14 @@ from sfumato.privacy.curator import Curator
 from sfumato.schema import Schema
 from sfumato.synthesizers.copula_generator import CopulaGenerator
 from sfumato.synthesizers.copula_margins import COUNT_SHARE, Margins, even_grid, measure_margins
-from sfumato.synthesizers.latent_correlation import Scored, latent_order
-from sfumato.synthesizers.normal_scores import best_bound
+from sfumato.synthesizers.latent_correlation import (
+    LIMIT,
+    Line,
+    Values,
+    latent_order,
+    learn_correlation,
+    score_bound,
+)
 from sfumato.synthesizers.outlook import Outlook, Scene
 from sfumato.synthesizers.recipe import synthesizer
 
@@ -105,6 +111,18 @@ class DpCopula:
             "frequencies of categories": 1 - self.margins_fraction - correlation,
         }
 
+    def split_by_kind(self, *, numbers: int, labels: int) -> dict[str, float]:
+        """The same where it is known how many columns are numbers, and how many labels."""
+        margins, correlation, categories = self._shares(numbers=numbers, labels=labels)
+        count = COUNT_SHARE * (margins if numbers else categories)
+        found = {
+            "row count": count,
+            "margins": max(margins - count, 0.0),
+            "correlation": correlation,
+            "frequencies of categories": categories if numbers else categories - count,
+        }
+        return {purpose: share for purpose, share in found.items() if share}
+
     def outlook(self, scene: Scene) -> Outlook:
         """For plans. Parts of a pure epsilon are divided plainly: noise is in proportion to the columns of a
         kind over their share. A correlation is one number, so that its own noise hardly counts; what a copula
@@ -135,14 +153,16 @@ class DpCopula:
 
     def spends(self, codecs: Sequence[Codec]) -> tuple[float, float, float]:
         """Shares for numbers, correlations and categories, which sum to 1 whatever columns there are."""
-        numbers = any(isinstance(codec, GridCodec) for codec in codecs)
-        labels = any(not isinstance(codec, GridCodec) for codec in codecs)
-        correlation = self.corr_fraction if len(codecs) > 1 else 0.0
+        numbers = sum(isinstance(codec, GridCodec) for codec in codecs)
+        return self._shares(numbers=numbers, labels=len(codecs) - numbers)
+
+    def _shares(self, *, numbers: int, labels: int) -> tuple[float, float, float]:
+        correlation = self.corr_fraction if numbers + labels > 1 else 0.0
         if numbers and labels:
             return self.margins_fraction, correlation, 1 - self.margins_fraction - correlation
         if not numbers:
             return 0.0, correlation, 1 - correlation
-        if len(codecs) == 1:
+        if numbers == 1:
             return 1.0, 0.0, 0.0
         # What categories do not need goes to both, in proportion.
         both = self.margins_fraction + self.corr_fraction
@@ -157,11 +177,27 @@ class DpCopula:
         *,
         spend: float,
     ) -> Floats:
-        entries = len(codecs) * (len(codecs) + 1) // 2
+        lines = [
+            Line.of(shares, order, bound=score_bound(margins.total, deviation))
+            for shares, order, deviation in zip(margins.shares, orders, margins.deviations, strict=True)
+        ]
+        pairs = len(codecs) * (len(codecs) - 1) // 2
         moves = curator.unit.table_l1(curator.filter.relation)
-        noise = moves / spend * math.sqrt((entries + 1) * (entries + 2) / 3)
-        scored = Scored.of(margins.shares, orders, bound=best_bound(margins.total, noise))
-        sums, _ = curator.score_products(
-            codecs, scores=scored.tables, limit=scored.limit, spend=spend, purpose="correlation"
+
+        def ask(tables: Sequence[Values], share: float) -> Ints:
+            sums, _ = curator.pair_sums(
+                codecs,
+                groups=[line.groups for line in lines],
+                values=tables,
+                limit=LIMIT,
+                spend=share * spend,
+                purpose="correlation",
+            )
+            return sums
+
+        return learn_correlation(
+            lines,
+            total=margins.total,
+            noise=lambda share: moves / (share * spend) * math.sqrt((pairs + 1) * (pairs + 2) / 3),
+            ask=ask,
         )
-        return scored.correlation(sums, total=margins.total, noise=noise * scored.bound**2)

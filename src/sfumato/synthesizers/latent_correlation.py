@@ -1,15 +1,23 @@
-"""From sums of products of normal scores to the correlation matrix of latent normal variables.
+"""The correlation matrix of latent normal variables, from noisy sums of bounded functions of two columns.
 
-With n rows, column i present (not an atom) in a share p_i of them, and m_i the mean of its squared scores
-there, Σ s_i s_j is about n p_i p_j E[s_i s_j], and Σ s_i² about n p_i m_i. The quotient Σ s_i s_j / √(Σ s_i²
-Σ s_j²) does without n, and takes out what errors of the distribution functions do to the spread of the
-scores. Where noise drowns Σ s_i², what margins say it should be takes its place.
+For normal scores s and t of a row and a correlation r near the true one,
+
+    U = s·t - r (s² + t²) / 2
+
+has mean 0 at ρ = r, and is the efficient influence function of ρ in a normal copula whose margins are unknown
+(Klaassen, Wellner 1997): what errors of the scores do to its mean cancels to first order. At ρ = r it is
+(1 - r²) times the product of two independent standard normal variables, and hence symmetric: cut at
+±cap·(1 - r²) it keeps its mean. A small cap needs little noise, a large one uses all that rows say.
+
+r is not known: a small part of the price asks with r = 0, the rest with what came of it. Both are answers
+about ρ with noise of a known size, and are weighed against what was known before as such.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +25,39 @@ from attrs import frozen
 
 from sfumato.domain.codecs import Codec, GridCodec
 from sfumato.synthesizers.nearest_correlation import nearest_correlation
-from sfumato.synthesizers.normal_scores import TERMS, coefficients, correlation_of, normal_scores
+from sfumato.synthesizers.normal_scores import (
+    TERMS,
+    coefficients,
+    correlations_of,
+    hermite_integrals,
+    normal_scores,
+    slopes_at,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Values = npt.NDArray[np.int16]
 
-UNITS = 1024
-"""Integer units of a score of 1."""
-DRIFT = 0.1
-"""Relative error that distribution functions are taken to put into the sum of squared scores."""
-LEAST = 1e-6
-"""A column whose scores have a smaller mean square has one value, as far as is known: it correlates with
-none."""
+ROUNDS = (0.1, 0.9)
+"""Shares of the price for correlations, by question."""
+LIMIT = 1024
+"""Largest value of a function of two columns, in integer units."""
+UNITS = 8
+"""Scores are multiples of 1/8: within such a step they vary by 0.1 % of their variance."""
+BOUNDS = (1.0, 3.0)
+"""Smallest and largest bound on scores."""
+DOUBT = 1.5
+"""Scores end where this many standard deviations of the noise in a margin are as many rows as lie beyond."""
+CAPS = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
+"""Caps that are weighed against each other."""
+CENTRES = 64
+"""Correlations r are multiples of 1/64 …"""
+FURTHEST = 0.9
+"""… and at most this."""
+BEFORE = 0.25
+"""Variance of a correlation before anything is asked: noise that is much larger says nothing."""
+UNSURE = 0.05**2
+"""Variance that is left after an answer at least: r = 0 is not near, so that errors of the scores count."""
 
 
 def latent_order(codec: Codec, shares: Floats) -> Ints:
@@ -43,63 +72,126 @@ def latent_order(codec: Codec, shares: Floats) -> Ints:
     return np.argsort(-shares, kind="stable").astype(np.int64)
 
 
-@frozen(kw_only=True, eq=False)
-class Scored:
-    """Integer scores of the codes of several columns, and what is expected of them."""
+def score_bound(rows: float, deviation: float) -> float:
+    """Bound on the scores of a column whose margin has noise of standard deviation `deviation`, in rows: the
+    tail beyond holds enough rows to be told from noise.
+    """
+    from scipy.special import ndtri
 
-    limit: int
-    """Largest score, in units."""
-    tables: tuple[Ints, ...]
-    """Score of every code of every column, in units; 0 for atoms."""
-    present: Floats
-    """Share of rows without an atom, by column."""
-    squares: Floats
-    """Mean square of the scores of these rows, by column."""
-    curves: Floats
-    """Coefficients of the expansion in `normal_scores`, a row for each column."""
+    beyond = min(max(DOUBT * deviation / rows, 1e-6), 0.5)
+    return float(np.clip(-ndtri(beyond), *BOUNDS))
+
+
+@frozen(kw_only=True, eq=False)
+class Line:
+    """The codes of one column, in groups of equal score."""
+
+    groups: Ints
+    """Group of every code: from 0 for those on the line, the last one for atoms."""
+    scores: Floats
+    """Score of each group on the line."""
+    present: float
+    """Share of the codes on the line."""
+    integrals: Floats
+    """Hermite integrals of these groups, shape (terms, groups on the line)."""
 
     @classmethod
-    def of(cls, shares: Sequence[Floats], orders: Sequence[Ints], *, bound: float) -> Scored:
-        """Scores within ±`bound` of columns with these shares, whose codes stand on a line in these
-        orders."""
-        limit = math.floor(bound * UNITS)
-        present = np.array([share[order].sum() for share, order in zip(shares, orders, strict=True)])
-        squares, curves = np.zeros(len(shares)), np.zeros((len(shares), TERMS + 1))
-        tables = []
-        for i, (share, order) in enumerate(zip(shares, orders, strict=True)):
-            table = np.zeros(share.size, dtype=np.int64)
-            if present[i] > 0:
-                line = share[order] / present[i]
-                table[order] = np.rint(UNITS * normal_scores(line, bound=limit / UNITS)).astype(np.int64)
-                scores = table[order] / UNITS
-                squares[i], curves[i] = line @ scores**2, coefficients(line, scores)
-            tables.append(table)
-        return cls(limit=limit, tables=tuple(tables), present=present, squares=squares, curves=curves)
+    def of(cls, shares: Floats, order: Ints, *, bound: float) -> Line:
+        """A column with these shares, whose codes stand on a line in this order."""
+        present = float(shares[order].sum())
+        groups = np.zeros(shares.size, dtype=np.int64)
+        if present <= 0:
+            return cls(groups=groups, scores=np.zeros(0), present=0.0, integrals=np.zeros((TERMS + 1, 0)))
+        line = shares[order] / present
+        units = np.rint(UNITS * normal_scores(line, bound=bound))
+        found, place = np.unique(units, return_inverse=True)
+        groups[:] = found.size
+        groups[order] = place
+        joined = (place[:, None] == np.arange(found.size)).astype(np.float64)
+        integrals = hermite_integrals(line) @ joined
+        return cls(groups=groups, scores=found / UNITS, present=present, integrals=integrals)
 
     @property
-    def bound(self) -> float:
-        """Largest score."""
-        return self.limit / UNITS
+    def atoms(self) -> int:
+        """How many groups of atoms there are: 0 or 1."""
+        return int(self.groups.max(initial=0)) + 1 - self.scores.size
 
-    def correlation(self, sums: Ints, *, total: float, noise: float) -> Floats:
-        """The nearest correlation matrix to what `sums` say: products in units², for all i ≤ j row by row,
-        with noise of standard deviation `noise` in products of scores.
-        """
-        size = len(self.tables)
-        products = np.zeros((size, size))
-        products[np.triu_indices(size)] = sums / UNITS**2
-        expected = total * self.present * self.squares
-        doubt = noise**2 / (noise**2 + np.maximum((DRIFT * expected) ** 2, 1e-9))
-        scale = np.diag(products) * (1 - doubt) + expected * doubt
-        scale = np.maximum(scale, 0.25 * expected)
 
-        lively = (self.squares > LEAST) & (self.present > 0)
-        first, second = np.triu_indices(size, 1)
-        kept = lively[first] & lively[second]
-        first, second = first[kept], second[kept]
-        both = np.sqrt(scale[first] * scale[second] * self.present[first] * self.present[second])
-        means = products[first, second] / both * np.sqrt(self.squares[first] * self.squares[second])
-        matrix = np.eye(size)
-        matrix[first, second] = correlation_of(means, self.curves[first], self.curves[second])
-        matrix[second, first] = matrix[first, second]
-        return nearest_correlation(matrix)
+def learn_correlation(
+    lines: Sequence[Line],
+    *,
+    total: float,
+    noise: Callable[[float], float],
+    ask: Callable[[Sequence[Values], float], Ints],
+) -> Floats:
+    """The correlation matrix of the columns' latent variables.
+
+    `ask(tables, share)` answers with Σ of the tables' values over the rows, for all i < j, at a share of the
+    price; entries have noise of standard deviation `noise(share)`·LIMIT. `total`: number of rows.
+    """
+    pairs = list(combinations(range(len(lines)), 2))
+    both = total * np.array([lines[i].present * lines[j].present for i, j in pairs])
+    mean, variance = np.zeros(len(pairs)), np.full(len(pairs), BEFORE)
+    for share in ROUNDS:
+        spread = noise(share)
+        cap = best_cap(total, spread)
+        centres = np.rint(CENTRES * np.clip(mean, -FURTHEST, FURTHEST)) / CENTRES
+        tables = [_values(lines[i], lines[j], r, cap) for (i, j), r in zip(pairs, centres, strict=True)]
+        series = np.array(
+            [
+                coefficients(
+                    table[: lines[i].scores.size, : lines[j].scores.size] / LIMIT,
+                    lines[i].integrals,
+                    lines[j].integrals,
+                )
+                for (i, j), table in zip(pairs, tables, strict=True)
+            ]
+        )
+        sums = ask(tables, share) / LIMIT
+        known = slopes_at(centres, series) * both
+        with np.errstate(divide="ignore", invalid="ignore"):
+            doubt = np.where(known > 1e-9, (spread / known) ** 2, np.inf)
+            told = correlations_of(np.where(both > 0, sums / both, 0.0), series)
+        weight = np.where(np.isfinite(doubt), variance / (variance + doubt), 0.0)
+        mean, variance = mean + weight * (told - mean), np.maximum(variance * (1 - weight), UNSURE)
+    matrix = np.eye(len(lines))
+    for (i, j), rho in zip(pairs, mean, strict=True):
+        matrix[i, j] = matrix[j, i] = rho
+    return nearest_correlation(matrix)
+
+
+def _values(one: Line, other: Line, centre: float, cap: float) -> Values:
+    """U around `centre`, cut at ±cap·(1 - centre²), or at its largest magnitude if that is less, which is
+    LIMIT units; 0 where either is an atom.
+    """
+    s, t = one.scores[:, None], other.scores[None, :]
+    whole = s * t - centre * (s**2 + t**2) / 2
+    cut = min(cap * (1 - centre**2), float(np.abs(whole).max(initial=0.0)))
+    found = np.zeros((s.size + one.atoms, t.size + other.atoms), dtype=np.int16)
+    if cut > 0:
+        found[: s.size, : t.size] = np.rint(LIMIT * np.clip(whole / cut, -1, 1))
+    return found
+
+
+def best_cap(rows: float, noise: float) -> float:
+    """The cap that gives the most exact correlation from `rows` rows, when a sum of values cut at ±1 gets
+    noise of standard deviation `noise`.
+    """
+    errors = [
+        square / slope**2 / rows + (noise * cap / rows / slope) ** 2
+        for cap in CAPS
+        for slope, square in [_precision(cap)]
+    ]
+    return CAPS[int(np.argmin(errors))]
+
+
+@lru_cache(maxsize=len(CAPS))
+def _precision(cap: float) -> tuple[float, float]:
+    """E[f·V] and E[f²] for the product V of two independent standard normal variables, f = V cut at ±cap.
+    With U = (1 - r²)V the first is the slope of the mean of the cut U in ρ at r.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights = weights / weights.sum()
+    size = np.abs(nodes[:, None] * nodes[None, :])
+    held = np.minimum(size, cap)
+    return float(weights @ (held * size) @ weights), float(weights @ held**2 @ weights)

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 import attrs
 
 from sfumato.discovery.discover import SHARES, Domain, discover, planned_shares
+from sfumato.domain.measured import Measured
 from sfumato.domain.stored import Stored
 from sfumato.errors import UsageError
 from sfumato.privacy.curator import Curator
@@ -77,8 +78,18 @@ def planned_split(recipe: Recipe, schema: Schema | None, stored: Sequence[Stored
     )
     rest = 1 - sum(shares.values())
     unmodelled = {column.name for column in schema.columns if not column.modelled} if schema else set()
-    columns = sum(each.name not in unmodelled for each in stored)
-    return {**shares, **{name: share * rest for name, share in recipe.split(columns).items()}}
+    modelled = [each for each in stored if each.name not in unmodelled]
+    return {**shares, **{name: share * rest for name, share in _own_split(recipe, schema, modelled).items()}}
+
+
+def _own_split(recipe: Recipe, schema: Schema | None, modelled: Sequence[Stored]) -> dict[str, float]:
+    """Shares of what discovery leaves, by the kinds of the columns where these are declared and matter."""
+    by_kind = getattr(recipe, "split_by_kind", None)
+    declared = {column.name: column for column in schema.columns} if schema else {}
+    if by_kind is None or not all(each.name in declared for each in modelled):
+        return recipe.split(len(modelled))
+    numbers = sum(isinstance(declared[each.name], Measured) for each in modelled)
+    return by_kind(numbers=numbers, labels=len(modelled) - numbers)
 
 
 def price_of_schema(schema: Schema, unit: PrivacyUnit) -> PriorRelease | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -119,22 +120,20 @@ class BlockCounter:
                 found += (ones.T @ ones).astype(np.int64)
         return found
 
-    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
-        """Sums over the rows of scores[i][code]·scores[j][code] for all i ≤ j, in the order of
-        `combinations_with_replacement`; integers throughout.
+    def pair_sums(
+        self, encoders: Sequence[Encoder], groups: Sequence[Counts], values: Sequence[Counts]
+    ) -> Counts:
+        """Sums over the rows of values[i, j][groups[i][code], groups[j][code]] for all i < j, in the order of
+        `combinations`; integers throughout.
         """
-        size = len(encoders)
-        found = np.zeros((size, size), np.int64)
-        for codes, rows in self._codes(list(encoders)):
-            for start in range(0, rows, _GRAM_ROWS):
-                held = np.stack(
-                    [
-                        table.take(codes[encoder][start : start + _GRAM_ROWS])
-                        for encoder, table in zip(encoders, scores, strict=True)
-                    ]
-                )
-                found += held @ held.T
-        return found[np.triu_indices(size)]
+        pairs = list(combinations(range(len(encoders)), 2))
+        found = np.zeros(len(pairs), np.int64)
+        for codes, _ in self._codes(list(encoders)):
+            held = [group.take(codes[encoder]) for encoder, group in zip(encoders, groups, strict=True)]
+            for place, ((i, j), table) in enumerate(zip(pairs, values, strict=True)):
+                index = held[i] * table.shape[1] + held[j]
+                found[place] += table.reshape(-1).take(index).sum(dtype=np.int64)
+        return found
 
     def value_counts(self, columns: Sequence[str], *, max_length: int = 256) -> list[dict[str, int]]:
         """How often each text occurs in each column, sorted by text.

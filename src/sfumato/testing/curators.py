@@ -19,9 +19,9 @@ from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.measurement import Measurement
 from sfumato.privacy.mechanisms.noisy_entropies import NoisyEntropies
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
+from sfumato.privacy.mechanisms.pair_sums import PairSums
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.quantiles import Quantile
-from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.selection import Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
 from sfumato.privacy.mechanisms.total import Total
@@ -125,7 +125,7 @@ class FakeCurator(Recorder):
         match mechanism:
             case Measurement() | Interactions() | LaplaceCounts():
                 return Answer(arrays=tuple(exact))
-            case Total() | NoisyErrors() | NoisyEntropies() | VectorSum() | ScoreProducts():
+            case Total() | NoisyErrors() | NoisyEntropies() | VectorSum() | PairSums():
                 return Answer(arrays=(exact,))
             case Selection():
                 return Answer(arrays=(np.array([mechanism.among[int(np.argmax(exact))]]),))

@@ -24,11 +24,11 @@ from sfumato.privacy.mechanisms.draws import AT_ONCE, Draws
 from sfumato.privacy.mechanisms.laplace_counts import LaplaceCounts
 from sfumato.privacy.mechanisms.laplace_partitions import LaplacePartitions
 from sfumato.privacy.mechanisms.noisy_errors import NoisyErrors
+from sfumato.privacy.mechanisms.pair_sums import PairSums
 from sfumato.privacy.mechanisms.partitions import PartitionSelection
 from sfumato.privacy.mechanisms.plausible_release import PassingMass, PlausibleRelease
 from sfumato.privacy.mechanisms.public_rows import PublicRows
 from sfumato.privacy.mechanisms.quantiles import Quantile
-from sfumato.privacy.mechanisms.score_products import ScoreProducts
 from sfumato.privacy.mechanisms.seed_histogram import SeedHistogram
 from sfumato.privacy.mechanisms.selection import FIXED_POINT, Selection
 from sfumato.privacy.mechanisms.top_pairs import TopPairs
@@ -254,8 +254,8 @@ def _fault(step: Step, unit: PrivacyUnit, relation: Relation) -> str:
             return _training_fault(step, step.mechanism, unit, relation)
         case LaplaceCounts():
             return _laplace_fault(step, step.mechanism)
-        case ScoreProducts():
-            return _products_fault(step, step.mechanism)
+        case PairSums():
+            return _pairs_fault(step, step.mechanism)
         case LaplacePartitions():
             return _laplace_partition_fault(step, step.mechanism, unit, relation)
         case PartitionSelection():
@@ -392,7 +392,7 @@ def _laplace_fault(step: Step, mechanism: LaplaceCounts) -> str:
     return "" if epsilon <= paid * SLACK else f"epsilon is {float(epsilon):.6g}, charged {paid:.6g}"
 
 
-def _products_fault(step: Step, mechanism: ScoreProducts) -> str:
+def _pairs_fault(step: Step, mechanism: PairSums) -> str:
     """Log-probability ratios are at most the largest change of an entry over the scale."""
     if step.exact.dtype != np.int64 or step.other.dtype != np.int64:
         return "sums are not 64-bit integers"

@@ -32,9 +32,10 @@ class Rows(Protocol):
         """Exact counts of the texts of each column."""
         ...
 
-    def product_sums(self, encoders: Sequence[Encoder], scores: Sequence[Counts]) -> Counts:
-        """Exact sums over the rows of products of two columns' integer scores, for all pairs of columns and
-        each column with itself."""
+    def pair_sums(
+        self, encoders: Sequence[Encoder], groups: Sequence[Counts], values: Sequence[Counts]
+    ) -> Counts:
+        """Exact sums over the rows of an integer function of two columns' groups, for all pairs."""
         ...
 
     def records(self, encoders: Sequence[Encoder], places: Sequence[int] | None = None) -> Codes:

@@ -146,6 +146,16 @@ class DpGan:
             "discriminator": 1 - MARGINALS_SHARE,
         }
 
+    @property
+    def split_note(self) -> str:
+        """What `split`, which knows no epsilon, leaves out."""
+        if not self.ecdf_epsilon:
+            return ""
+        return (
+            f"row count and one-way marginals cost ecdf_epsilon = {self.ecdf_epsilon:g} in place of their "
+            "share, and the discriminator has the rest"
+        )
+
     def trainings(self, rows: float) -> tuple[Training, ...]:
         steps = max(1, round(rows / self.batch / (self.group if self.group > 1 else 1)))
         steps = max(steps * self.epochs, self.discriminator_steps)
