@@ -16,6 +16,7 @@ with lam = 0 it is iterative proportional fitting (Deming and Stephan, 1940).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -60,19 +61,22 @@ class _Pull:
 
 @frozen(eq=False)
 class _Block:
-    """A target that no other contains, where it sits in its clique, and the targets inside it."""
+    """A target that no other contains, where it sits in its clique, and the targets inside it, falling."""
 
     projection: Projection
     pull: _Pull
     inner: tuple[tuple[Projection, _Pull], ...]
 
     def apply(self, array: Floats) -> None:
-        """Step towards the inner targets, then the outer one; the clique is read and written once."""
+        """Step towards the outer target, then the inner ones; the clique is read and written once.
+
+        The small ones come last: they are known best, and the noise of many cells moves their sums.
+        """
         before = self.projection.sum(array)
         now = before.copy()
+        now *= self.pull.ratio(now)
         for projection, pull in self.inner:
             projection.multiply(now, pull.ratio(projection.sum(now)))
-        now *= self.pull.ratio(now)
         self.projection.multiply(array, _quotient(now, before))
 
 
@@ -129,19 +133,23 @@ def _blocks(
     sizes = tree.sizes
     blocks: list[list[_Block]] = [[] for _ in tree.cliques]
 
+    nested = list(_nested(targets))
+    steps = Counter(target.clique for _, inside in nested for target in inside)
+
     def ready(target: Target, now: Floats) -> _Pull:
-        u = strength * time_of(total, target.values.size, target.scale)
+        # A target inside several others takes as many steps a sweep, each for a part of its time.
+        u = strength * time_of(total, target.values.size, target.scale) / max(steps[target.clique], 1)
         return _pull(
             _packed(sizes, target), now > 0.0, pack(sizes, target.clique, target.values), sweeps / (u * total)
         )
 
-    for outer, inside in _nested(targets):
+    for outer, inside in nested:
         home = tree.home(outer.clique)
         assert home is not None
         projection = Projection(sizes, tree.cliques[home], outer.clique)
         now = projection.sum(beliefs.arrays[home])
         inner = []
-        for target in sorted(inside, key=lambda t: (t.values.size, t.clique)):
+        for target in sorted(inside, key=lambda t: (-t.values.size, t.clique)):
             within = Projection(sizes, outer.clique, target.clique)
             inner.append((within, ready(target, within.sum(now))))
         blocks[home].append(_Block(projection, ready(outer, now), tuple(inner)))
@@ -158,15 +166,15 @@ def _packed(sizes: Sequence[int], target: Target) -> Target:
 
 
 def _nested(targets: Sequence[Target]) -> Iterator[tuple[Target, list[Target]]]:
-    """Targets that no other contains, each with those it contains; every target occurs once."""
+    """Targets that no other contains, each with those it contains."""
     outermost: list[tuple[Target, list[Target]]] = []
     holders: dict[int, list[tuple[Target, list[Target]]]] = {}
     for target in sorted(targets, key=lambda t: (-len(t.clique), t.values.size, t.clique)):
         mine = set(target.clique)
-        around = (group for group in holders.get(target.clique[0], ()) if mine <= set(group[0].clique))
-        home = min(around, key=lambda group: group[0].values.size, default=None)
-        if home is not None:
-            home[1].append(target)
+        around = [group for group in holders.get(target.clique[0], ()) if mine <= set(group[0].clique)]
+        if around:
+            for _, inside in around:
+                inside.append(target)
             continue
         group: tuple[Target, list[Target]] = (target, [])
         outermost.append(group)

@@ -27,6 +27,8 @@ SMOOTH = 0.3
 """Noise that is left in columns of numbers, whose neighbouring cells are smoothed."""
 FITTED = 0.86
 """The same of other columns, whose counts are fitted to their sum."""
+AGAIN = 3.0
+"""How often the tables of pairs, and later ones of single columns, tell of a column, in tables of a pair."""
 ONES = 0.66
 """Error that one noisy one-way marginal adds to a pair, per unit of its own."""
 MEASURED = 0.34
@@ -127,7 +129,7 @@ class Forecast:
         columns, found = len(self.columns), []
         for sets, column in zip(self._ones, self.columns, strict=True):
             held = int(np.count_nonzero(column.shares))
-            precision = (1 / ones**2 + 2 / (tables**2 * self._breadth)) / columns
+            precision = (1 / ones**2 + AGAIN / (tables**2 * self._breadth)) / columns
             level = MEAN_ABSOLUTE * np.sqrt((1 - 1 / max(held, 2)) / precision) / self.rows
             found.append(sets.noise(level * (SMOOTH if column.codec.ordered and held > 8 else FITTED)))
         return float(np.mean(found))

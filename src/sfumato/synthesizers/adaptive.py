@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from sfumato.discovery.discover import Domain
 from sfumato.domain.codecs import Codec
@@ -228,7 +228,7 @@ class _Run:
     def __init__(
         self, recipe: Adaptive, curator: Curator, domain: Domain, ones: OneWay, budget: float, goal: Workload
     ) -> None:
-        self.curator, self.ones, self.goal, self.codecs = curator, ones, goal, domain.codecs
+        self.curator, self.ones, self.codecs = curator, ones, domain.codecs
         self.counts = list(ones.counts)
         """Expected counts of every code, from all that was measured of single columns."""
         self.single = [(noisy, ones.sigma) for noisy in ones.noisy]
@@ -236,6 +236,7 @@ class _Run:
         self.distance = float(np.sqrt(curator.unit.table_l2_squared(curator.filter.relation)))
         signal = float(ones.total * np.sqrt(budget) / self.distance)
         self.plan = recipe.schedule(signal, [codec.size for codec in domain.codecs])
+        self.goal = evolve(goal, triple=self.plan.triple)
         sigma = typical_sigma(len(domain.codecs), budget=budget, distance=self.distance)
         self.groups = [
             group_codes(codec, counts, least=self.plan.group * sigma, at_most=self.plan.groups_at_most)

@@ -26,6 +26,9 @@ LATER = (0.3, 0.3, 0.75)
 LATER_SCORES = 0.15
 """Share of scores in a later round."""
 FIRST_CELLS = (1.0, 1.0, 0.04)
+PLENTY, TRIPLE = 100_000.0, 0.3
+"""Above this signal the cells of the model are scarce, not the budget: a triple, which takes many, then
+counts this much of a pair."""
 
 
 @frozen(kw_only=True)
@@ -44,6 +47,8 @@ class Schedule:
     """Cells of all triples scored in one round."""
     first_cells: float = 1.0
     """Share of the cells that round 1 may use."""
+    triple: float = 1.0
+    """What a record of error in a three-way marginal counts, against one in a two-way marginal."""
 
     @classmethod
     def of(
@@ -71,6 +76,7 @@ class Schedule:
             max_cells=max_cells or CELLS[kind],
             group=GROUP[kind] if group is None else group,
             first_cells=FIRST_CELLS[kind] if rounds > 1 else 1.0,
+            triple=TRIPLE if signal > PLENTY else 1.0,
             groups_at_most=groups_at_most,
         )
 

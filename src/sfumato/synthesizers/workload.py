@@ -27,6 +27,8 @@ class Workload:
     """Weight of each column; a set has the product of its columns' weights. Empty: 1 for all."""
     target: int | None = None
     """A column whose relations count for more."""
+    triple: float = 1.0
+    """What a record of error in a three-way marginal counts, against one in a two-way marginal."""
     _overlap: dict[Clique, float] = field(init=False, factory=dict, eq=False, repr=False)
 
     def pairs(self) -> list[Clique]:
@@ -54,7 +56,7 @@ class Workload:
 
     def _shared(self, clique: Clique) -> float:
         if self.sets is None:
-            return TRIPLE if len(clique) == 3 else 1.0
+            return self.triple if len(clique) == 3 else 1.0
         if clique not in self._overlap:
             mine = set(clique)
             self._overlap[clique] = sum(len(mine.intersection(w)) / len(w) for w in self.sets)
@@ -63,8 +65,6 @@ class Workload:
 
 TARGET = 4.0
 """How much more a relation with the target counts."""
-TRIPLE = 1.0
-"""What a record of error in a three-way marginal counts, against one in a two-way marginal."""
 
 
 def sets_of(names: Sequence[str], asked: Iterable[Iterable[str]]) -> tuple[Clique, ...]:
