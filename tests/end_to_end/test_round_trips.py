@@ -120,6 +120,7 @@ def test_from_the_command_line(name, method, schema, tmp_path):
     by_command(TABLES[name], tmp_path, method=method, epsilon=1.0, schema=schema)
 
 
+@pytest.mark.filterwarnings("ignore:.*nearly all of its cells are missing:sfumato.DataWarning")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["titanic", "survey"])
 def test_from_python(name, way):
@@ -137,6 +138,7 @@ def test_the_whole_grid_from_the_command_line(name, method, epsilon, schema, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*nearly all of its cells are missing:sfumato.DataWarning")
 @pytest.mark.parametrize("schema", [False, True], ids=["bare", "schema"])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("way", WAYS)

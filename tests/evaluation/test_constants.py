@@ -62,7 +62,9 @@ def test_scores_reach_the_ends_of_their_ranges():
     rng = np.random.default_rng(0)
     real = pl.DataFrame({name: rng.normal(size=200) for name in "abc"})
     far = real.select(pl.all() + 1000.0)
-    same, apart = (sf.evaluate(real, made, families=["marginals"]) for made in (real, far))
+    same = sf.evaluate(real, real, families=["marginals"])
+    with pytest.warns(sf.DataWarning, match="no value in common"):
+        apart = sf.evaluate(real, far, families=["marginals"])
     for name, worst in (
         ("marginals.nist", 2.0),
         ("marginals.tv1", 1.0),

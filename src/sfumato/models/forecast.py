@@ -23,7 +23,7 @@ SETS = 40
 """Pairs, and triples, that stand for all of them."""
 CELLS = 10_000
 """Cells of one set that stand for all of its."""
-SMOOTH = 0.3
+SMOOTH = 0.22
 """Noise that is left in columns of numbers, whose neighbouring cells are smoothed."""
 FITTED = 0.86
 """The same of other columns, whose counts are fitted to their sum."""

@@ -22,7 +22,7 @@ STRAY = 0.02
 """Share of the rows from which cells that a column cannot hold are worth a remark, …"""
 MOST = 0.5
 """… and a warning, …"""
-NEARLY_ALL = 0.95
+NEARLY_ALL = 0.98
 """… or, where they come out as missing, a warning alone."""
 LEAST = 1e-9
 """Share of the rows in all cells of a column together that are taken as empty, at most."""
@@ -77,7 +77,8 @@ def tell_strays(curator: Curator, codec: Codec, stray: float, *, sigma: float, t
         if stray > NEARLY_ALL * total and not learned:
             curator.warn(
                 f"{codec.column!r}: nearly all of its cells are missing or {what} ({facts.kind}), and come "
-                "out as missing; unless the column is empty, mend its type or facts in the schema"
+                "out as missing; unless the column is empty or nearly so, mend its type or facts in the "
+                "schema"
             )
     elif stray > MOST * total and not learned:
         curator.warn(
