@@ -42,3 +42,10 @@ def test_a_strong_relation_of_two_numbers_survives_a_small_budget():
     model = sf.fit(frame, epsilon=1, schema={"columns": columns}, insecure_noise_seed=3)
     made = model.sample(6_000, seed=1)
     assert np.corrcoef(made["a"], made["b"])[0, 1] > 0.4
+
+
+def test_ranges_are_spread_as_later_counts_say():
+    ranges = Ranges.of_counts(np.array([10.0, 0, 10, 20]), 2, ordered=True)
+    later = ranges.shared_by(np.array([5.0, 5, 10, 20]))
+    assert np.array_equal(later.of, ranges.of)
+    assert later.shares == pytest.approx([0.25, 0.25, 0.5, 1.0])

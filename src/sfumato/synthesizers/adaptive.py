@@ -297,6 +297,7 @@ class _Run:
         self.single[i] = pooled, noise
         self.counts[i] = expected_codes(self.codecs[i], pooled, sigma=noise, total=self.ones.total)
         self.coarse[i] = self._grouped(i)
+        self.ranges[i] = self.ranges[i].shared_by(self.coarse[i])
         self.known[i] = self._one_way(i)
 
     def learn(self) -> MarginalGenerator:
@@ -484,7 +485,9 @@ class _Run:
                 spend=(1 - share) * spend,
                 purpose="marginals",
             )
-            for clique, table, sigma in zip(whole, noisy.tables, noisy.sigmas, strict=True):
+            # Single columns first: ranges are spread as they say.
+            answers = zip(whole, noisy.tables, noisy.sigmas, strict=True)
+            for clique, table, sigma in sorted(answers, key=lambda answer: len(answer[0])):
                 values = table.astype(np.float64)
                 if len(clique) == 1:
                     self._know_better(clique[0], values, sigma)

@@ -51,10 +51,17 @@ class Ranges:
         reached = np.cumsum(counts[order]) - counts[order] / 2
         labels = np.empty(counts.size, dtype=np.int64)
         labels[order] = np.floor(reached * number / max(counts.sum(), 1e-300))
-        of = np.unique(labels, return_inverse=True)[1]
+        return cls._shared(np.unique(labels, return_inverse=True)[1], counts)
+
+    @classmethod
+    def _shared(cls, of: Groups, counts: Floats) -> Ranges:
         held = np.bincount(of, weights=counts)
         shares = np.divide(counts, held[of], out=np.full(counts.size, 1e-9), where=held[of] > 0)
         return cls(of, np.maximum(shares, 1e-9))
+
+    def shared_by(self, counts: Floats) -> Ranges:
+        """The same ranges, whose groups hold `counts`."""
+        return self._shared(self.of, counts)
 
     @property
     def size(self) -> int:
