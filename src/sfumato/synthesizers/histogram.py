@@ -127,7 +127,7 @@ def fade(found: Floats, counts: Floats, widths: Floats, kept: slice, *, sigma: f
 
 def _fade(found: Floats, counts: Floats, widths: Floats, kept: slice, sigma: float) -> Floats:
     found, spans = found.copy(), np.concatenate([[0.0], np.cumsum(widths)])
-    range_before = np.maximum(spans[:-1] - spans[kept.start], 1e-300)
+    range_before = np.maximum(spans[:-1] - spans[kept.start], 1.0)
     coarse = widths >= COARSE * range_before
     first = kept.stop
     while first > found.argmax() + 1 and coarse[first - 1]:
