@@ -34,12 +34,6 @@ from sfumato.errors import UsageError
 if TYPE_CHECKING:
     from sfumato.sweeps.result import SweepResult
 
-MEANINGS = {
-    "tvd1": "mean total variation distance of single columns to those of the rows; 0 is perfect",
-    "tvd2": "mean total variation distance of pairs of columns to those of the rows; 0 is perfect",
-    "membership_auc": "how often a fitted row is nearer to synthetic rows than a held-out one; 0.5 is chance",
-}
-"""What the measures of a sweep mean."""
 CHOICE = Group("Comparison", sort_key=3)
 Data = Annotated[
     Path | None,
@@ -296,6 +290,8 @@ def _run(
 
 
 def _tell(result: SweepResult, output: Path, choice: SweepOptions, *, json: bool) -> None:
+    from sfumato.sweeps.compare import OWN
+
     advice = result.recommendation(threshold=choice.threshold)
     if json:
         say_json(
@@ -312,8 +308,8 @@ def _tell(result: SweepResult, output: Path, choice: SweepOptions, *, json: bool
         for each in result.averages(result.metrics[0])
     ]
     say(table(lines, header=("method", "epsilon", result.metrics[0], "fits")))
-    if result.metrics[0] in MEANINGS:
-        say(f"{result.metrics[0]}: {MEANINGS[result.metrics[0]]}")
+    if result.metrics[0] in OWN:
+        say(f"{result.metrics[0]}: {OWN[result.metrics[0]]}")
     say(advice)
     say(f"Price: {result.price}")
     note(f"written to {output} and {output.with_suffix('.csv')}")

@@ -17,7 +17,7 @@ with lam = 0 it is iterative proportional fitting (Deming and Stephan, 1940).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from attrs import frozen
@@ -133,7 +133,7 @@ def _blocks(
     sizes = tree.sizes
     blocks: list[list[_Block]] = [[] for _ in tree.cliques]
 
-    nested = list(_nested(targets))
+    nested = _nested(targets)
     steps = Counter(target.clique for _, inside in nested for target in inside)
 
     def ready(target: Target, now: Floats) -> _Pull:
@@ -165,7 +165,7 @@ def _packed(sizes: Sequence[int], target: Target) -> Target:
     return Target(target.clique, target.values, pack(sizes, target.clique, target.sigma))
 
 
-def _nested(targets: Sequence[Target]) -> Iterator[tuple[Target, list[Target]]]:
+def _nested(targets: Sequence[Target]) -> list[tuple[Target, list[Target]]]:
     """Targets that no other contains, each with those it contains."""
     outermost: list[tuple[Target, list[Target]]] = []
     holders: dict[int, list[tuple[Target, list[Target]]]] = {}
@@ -180,4 +180,4 @@ def _nested(targets: Sequence[Target]) -> Iterator[tuple[Target, list[Target]]]:
         outermost.append(group)
         for attribute in target.clique:
             holders.setdefault(attribute, []).append(group)
-    yield from outermost
+    return outermost

@@ -31,6 +31,7 @@ def sweep(
     table: Any,
     *,
     methods: Sequence[str] = ("dp-copula",),
+    baselines: Sequence[str] = (),
     epsilons: Sequence[float] = EPSILONS,
     seeds: Sequence[int] = (0,),
     delta: float | None = None,
@@ -60,36 +61,11 @@ def sweep(
     of finished points: those that it holds are not fitted (or charged) again. `workers`: processes; default:
     one a core; a script that starts several does so under `if __name__ == "__main__"`. Other arguments are
     those of `sfumato.fit`. The result is for the curator: nothing protects it. UsageError for a method
-    without a guarantee: `benchmark` compares with those.
+    without a guarantee: `benchmark` compares with those, as `baselines`.
     """
     _check_guarantees(methods, word="methods", free=False)
-    return _swept(
-        table, grid(methods, epsilons, seeds), resume=resume, workers=workers, progress=progress, on=on,
-        delta=delta, options=options, schema=schema, unit=unit, rows=rows, metrics=metrics, holdout=holdout,
-        ledger=ledger, dataset=dataset, dialect=dialect,
-    )  # fmt: skip
-
-
-def _swept(
-    table: Any,
-    points: Sequence[Point],
-    *,
-    on: str = "real",
-    delta: float | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    schema: Any = None,
-    unit: tuple[str, int] | None = None,
-    rows: int | None = None,
-    metrics: Sequence[str] = DEFAULT,
-    holdout: float = HOLDOUT,
-    ledger: str | Path | None = None,
-    dataset: str | None = None,
-    resume: str | Path | None = None,
-    workers: int | None = None,
-    dialect: CsvDialect | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> SweepResult:
-    """The points, fitted and compared. Arguments as in `sweep`."""
+    _check_guarantees(baselines, word="baselines", free=True)
+    points = grid([*methods, *baselines], epsilons, seeds)
     frame, label, setup = _prepared(
         table, points, on=on, delta=delta, options=options, schema=schema, unit=unit, rows=rows,
         metrics=metrics, holdout=holdout, ledger=ledger, dataset=dataset, dialect=dialect,
@@ -105,16 +81,13 @@ def benchmark(
     methods: Sequence[str] = ("dp-copula",),
     baselines: Sequence[str] = ("gaussian-copula",),
     epsilons: Sequence[float] = BENCHMARK_EPSILONS,
-    seeds: Sequence[int] = (0,),
     **more: Any,
 ) -> BenchmarkResult:
     """Methods with a guarantee against baselines without one: a sweep over both. `more` as in `sweep`.
 
     Baselines read the rows as they are: on private rows, with a ledger, they are charged as infinite.
     """
-    _check_guarantees(methods, word="methods", free=False)
-    _check_guarantees(baselines, word="baselines", free=True)
-    swept = _swept(table, grid([*methods, *baselines], epsilons, seeds), **more)
+    swept = sweep(table, methods=methods, baselines=baselines, epsilons=epsilons, **more)
     facts = {each.name: getattr(swept, each.name) for each in attrs.fields(SweepResult)}
     return BenchmarkResult(**facts, baselines=tuple(baselines))
 
