@@ -15,11 +15,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from attrs import frozen
+
 Step = tuple[int, int]
 """An attribute and the bit set of its neighbours at the moment it is eliminated."""
 
 Graph = dict[int, int]
-Score = Callable[[int, Graph, Sequence[int]], tuple[float, ...]]
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -156,9 +157,16 @@ def _remove(attribute: int, neighbours: int, graph: Graph) -> None:
         graph[other] = (graph[other] | neighbours) & ~(1 << other) & ~(1 << attribute)
 
 
-def _fill(attribute: int, graph: Graph) -> int:
+def _fill(attribute: int, graph: Graph, sizes: Sequence[int], *, heavy: bool) -> int:
+    """Edges that eliminating `attribute` adds, each worth 1 or, if `heavy`, the cells of its two ends."""
     # Plain loops: this and `weight` are most of the time of an elimination.
     neighbours = left = graph[attribute]
+    if heavy:
+        return sum(
+            sizes[one] * sizes[other]
+            for one in bits(neighbours)
+            for other in bits(neighbours & ~graph[one] & (-2 << one))
+        )
     missing = -neighbours.bit_count()
     while left:
         low = left & -left
@@ -167,28 +175,22 @@ def _fill(attribute: int, graph: Graph) -> int:
     return missing // 2
 
 
-def _fill_then_weight(attribute: int, graph: Graph, sizes: Sequence[int]) -> tuple[float, ...]:
-    return (_fill(attribute, graph), weight(graph[attribute], sizes) * sizes[attribute], attribute)
+@frozen
+class Rule:
+    """What a greedy elimination goes by: the lowest `score` of the edges added, the cells of the neighbours
+    together, the size of the attribute, and the attribute.
+    """
+
+    score: Callable[[int, int, int, int], tuple[int, ...]]
+    heavy: bool = False
+    """Whether an added edge counts by the cells of its ends."""
 
 
-def _weight_then_fill(attribute: int, graph: Graph, sizes: Sequence[int]) -> tuple[float, ...]:
-    return (weight(graph[attribute], sizes) * sizes[attribute], _fill(attribute, graph), attribute)
-
-
-def _fill_then_relief(attribute: int, graph: Graph, sizes: Sequence[int]) -> tuple[float, ...]:
-    return (_fill(attribute, graph), weight(graph[attribute], sizes), -attribute)
-
-
-def _heavy_fill(attribute: int, graph: Graph, sizes: Sequence[int]) -> tuple[float, ...]:
-    neighbours = graph[attribute]
-    added = sum(
-        sizes[other] * sum(sizes[third] for third in bits(neighbours & ~graph[other] & ~(1 << other)))
-        for other in bits(neighbours)
-    )
-    return (added, weight(neighbours, sizes) * sizes[attribute], attribute)
-
-
-RULES: tuple[Score, ...] = (_fill_then_weight, _weight_then_fill, _fill_then_relief, _heavy_fill)
+FILL_THEN_WEIGHT = Rule(lambda fill, around, size, attribute: (fill, around * size, attribute))
+WEIGHT_THEN_FILL = Rule(lambda fill, around, size, attribute: (around * size, fill, attribute))
+FILL_THEN_RELIEF = Rule(lambda fill, around, size, attribute: (fill, around, -attribute))
+HEAVY_FILL = Rule(lambda fill, around, size, attribute: (fill, around * size, attribute), heavy=True)
+RULES = (FILL_THEN_WEIGHT, WEIGHT_THEN_FILL, FILL_THEN_RELIEF, HEAVY_FILL)
 QUICK_RULES = RULES[:2]
 
 
@@ -213,23 +215,34 @@ def _contest(part: tuple[tuple[int, int, int], ...]) -> tuple[Step, ...]:
     return best
 
 
-def _greedy(graph: Graph, sizes: Sequence[int], rule: Score, bound: int | None) -> list[Step] | None:
+def _greedy(graph: Graph, sizes: Sequence[int], rule: Rule, bound: int | None) -> list[Step] | None:
     """Eliminate by the lowest score; None as soon as one clique alone is not below `bound`."""
-    graph = dict(graph)
-    scores = {attribute: rule(attribute, graph, sizes) for attribute in graph}
+    graph, heavy = dict(graph), rule.heavy
+    fill = {attribute: _fill(attribute, graph, sizes, heavy=heavy) for attribute in graph}
+    around = {attribute: weight(neighbours, sizes) for attribute, neighbours in graph.items()}
+    scores = {each: rule.score(fill[each], around[each], sizes[each], each) for each in graph}
     order: list[Step] = []
     while scores:
         attribute = min(scores, key=scores.__getitem__)
         neighbours = graph[attribute]
-        if bound is not None and weight(neighbours, sizes) * sizes[attribute] >= bound:
+        if bound is not None and around[attribute] * sizes[attribute] >= bound:
             return None
         order.append((attribute, neighbours))
         del scores[attribute]
-        touched = neighbours
-        if _missing(neighbours, graph):
-            for other in bits(neighbours):
-                touched |= graph[other]
+        changed = neighbours
+        if fill[attribute]:
+            for one in bits(neighbours):
+                for other in bits(neighbours & ~graph[one] & (-2 << one)):
+                    # Whatever touches both ends of an edge that is added lacks one edge less.
+                    ends = graph[one] & graph[other] & ~neighbours & ~(1 << attribute)
+                    changed |= ends
+                    value = sizes[one] * sizes[other] if heavy else 1
+                    for third in bits(ends):
+                        fill[third] -= value
         _remove(attribute, neighbours, graph)
-        for other in bits(touched & ~(1 << attribute)):
-            scores[other] = rule(other, graph, sizes)
+        for other in bits(neighbours):
+            fill[other] = _fill(other, graph, sizes, heavy=heavy)
+            around[other] = weight(graph[other], sizes)
+        for other in bits(changed):
+            scores[other] = rule.score(fill[other], around[other], sizes[other], other)
     return order

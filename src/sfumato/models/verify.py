@@ -53,9 +53,9 @@ def verify(model: Model) -> Verification:
         raise GuaranteeError(
             f"charge {mismatch.number} of the ledger is not what this method asks at this point"
         ) from None
-    except Exception:
+    except Exception as fault:
         # The file may come from anybody: whatever the run stumbles over, it is not the run that was recorded.
-        raise GuaranteeError("the recorded run cannot be repeated from its released answers") from None
+        raise GuaranteeError("the recorded run cannot be repeated from its released answers") from fault
     if len(curator.ledger) != len(model.ledger) or (curator.ledger.adaptive, curator.ledger.limit) != (
         model.ledger.adaptive,
         model.ledger.limit,

@@ -16,7 +16,7 @@ from sfumato.synthesizers.histogram import denoise, fade, support
 
 Floats = npt.NDArray[np.float64]
 
-SEEN = 3.0
+SEEN = 4.0
 """Missing cells, or others, are seen when their count exceeds this many noise scales."""
 STRAY = 0.02
 """Share of the rows from which cells that a column cannot hold are worth a remark, …"""

@@ -341,6 +341,7 @@ class _Table:
 
     def __init__(self, encoders: Clique) -> None:
         self.encoders = encoders
+        self._axes = {encoder: axis for axis, encoder in enumerate(encoders)}
         self._cells = _cells(encoders)
         self._counts = np.zeros(self._cells, np.int64)
         self._index_dtype = np.uint16 if self._cells < 1 << 16 else np.int64
@@ -374,10 +375,11 @@ class _Table:
     def marginal(self, clique: Clique) -> Counts:
         """The counts summed down to `clique`, axes in its order."""
         shape = tuple(encoder.size for encoder in self.encoders)
-        rest = tuple(axis for axis, encoder in enumerate(self.encoders) if encoder not in clique)
+        axes = [self._axes[encoder] for encoder in clique]
+        rest = tuple(set(range(len(shape))) - set(axes))
         summed = self._counts.reshape(shape).sum(axis=rest, dtype=np.int64)
-        left = [encoder for encoder in self.encoders if encoder in clique]
-        return np.array(summed.transpose([left.index(encoder) for encoder in clique]), order="C")
+        left = sorted(axes)
+        return np.array(summed.transpose([left.index(axis) for axis in axes]), order="C")
 
 
 def _cells(clique: Clique) -> int:
