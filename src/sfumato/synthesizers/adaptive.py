@@ -105,7 +105,7 @@ class Adaptive:
     weights: Mapping[str, float] = field(factory=dict, converter=dict)
     """Weight of columns, 1 by default."""
     max_cells: int | None = field(default=None)
-    """Most cells of the model; default 2 million, 8 million where the budget can use them."""
+    """Most cells of the model; default 2 million, 10 million where the budget can use them."""
     rounds: int | None = field(default=None)
     """Rounds of scoring and measuring; by default 1 to 8, as the budget allows."""
     group: float | None = field(default=None)
@@ -409,7 +409,7 @@ class _Run:
         ]
         choice = choose(
             candidates, sizes=self.sizes, measured=self.measured, spend=tables, distance=self.distance,
-            doubt=sigma * DOUBT, max_cells=self.plan.cells_in(number),
+            doubt=sigma * DOUBT, max_cells=self.plan.cells_in(number), thrift=self.plan.thrift,
         )  # fmt: skip
         return self._with_margins(choice) if number == 0 else choice
 

@@ -13,7 +13,7 @@ from attrs import frozen
 WEAK, STRONG = 2_000.0, 20_000.0
 """Signals between which a table is neither weak nor strong; what follows is for weak, middling, strong."""
 ROUNDS = (1, 2, 4)
-CELLS = (2_000_000, 2_000_000, 8_000_000)
+CELLS = (2_000_000, 2_000_000, 10_000_000)
 PAIR_CELLS = 8_000_000
 """Cells of all pairs that are scored in one round."""
 GROUP = (1.0, 1.0, 0.0)
@@ -26,9 +26,9 @@ LATER = (0.3, 0.3, 0.75)
 LATER_SCORES = 0.15
 """Share of scores in a later round."""
 FIRST_CELLS = (1.0, 1.0, 0.04)
-PLENTY, TRIPLE = 100_000.0, 0.3
+PLENTY, TRIPLE, THRIFT = 100_000.0, 0.5, (0.0, 0.25, 0.5)
 """Above this signal the cells of the model are scarce, not the budget: a triple, which takes many, then
-counts this much of a pair."""
+counts this much of a pair, and orders that spare cells compete with that by gain alone."""
 
 
 @frozen(kw_only=True)
@@ -49,6 +49,8 @@ class Schedule:
     """Share of the cells that round 1 may use."""
     triple: float = 1.0
     """What a record of error in a three-way marginal counts, against one in a two-way marginal."""
+    thrift: tuple[float, ...] = (0.0,)
+    """Powers of its cells by which the gain of a candidate is divided, to rank it."""
 
     @classmethod
     def of(
@@ -77,6 +79,7 @@ class Schedule:
             group=GROUP[kind] if group is None else group,
             first_cells=FIRST_CELLS[kind] if rounds > 1 else 1.0,
             triple=TRIPLE if signal > PLENTY else 1.0,
+            thrift=THRIFT if signal > PLENTY else (0.0,),
             groups_at_most=groups_at_most,
         )
 
