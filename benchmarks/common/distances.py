@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
 SMALL = 10_000
+LISTED = 5_000_000
+"""Most sets of columns that are listed to choose among."""
 
 
 def summary(real: np.ndarray, made: np.ndarray, sizes: tuple[int, ...], at_most: int) -> dict[str, float]:
@@ -27,6 +30,11 @@ def summary(real: np.ndarray, made: np.ndarray, sizes: tuple[int, ...], at_most:
 
 def cliques(columns: int, ways: int, at_most: int) -> list[tuple[int, ...]]:
     """All sets of `ways` columns, or a fixed random subset of `at_most` of them, in order."""
+    if math.comb(columns, ways) > LISTED:
+        rng, drawn = np.random.default_rng(0), set()
+        while len(drawn) < at_most:
+            drawn.add(tuple(sorted(rng.choice(columns, ways, replace=False).tolist())))
+        return sorted(drawn)
     found = list(itertools.combinations(range(columns), ways))
     if len(found) <= at_most:
         return found

@@ -28,8 +28,14 @@ CODED = {
     "msnbc": ("msnbc/msnbc.parquet", "msnbc/msnbc-domain.json"),
     "stroke": ("ist_stroke_discrete/stroke.parquet", "ist_stroke_discrete/stroke-domain.json"),
 }
+BINARY = {
+    "icd": ("diabetes130_icd_binary/icd_binary.parquet", 881),
+    "icd100": ("diabetes130_icd_binary/icd_binary.parquet", 100),
+    "bbc": ("bbc_binary/bbc_binary.parquet", 1_058),
+}
+"""Files of columns 0 and 1, and how many of their first columns are taken."""
 ACS_INCOME = "acs_income_2018/acs_income_2018_holdout.parquet"
-NAMES = ("adult", "nltcs", "acs", "br2000", "fire", "msnbc", "acs_income", "stroke")
+NAMES = ("adult", "nltcs", "acs", "br2000", "fire", "msnbc", "acs_income", "stroke", *BINARY)
 NUMBERS = range(64, 161)
 
 
@@ -48,6 +54,10 @@ def find(name: str, rows: int | None = None) -> Table:
     """The table called `name`, or rows.csv:domain.json; `rows` takes a fixed random subset of so many."""
     if name == "acs_income":
         frame, sizes, numbers = _acs_income(shared_file(ACS_INCOME))
+    elif name in BINARY:
+        file, columns = BINARY[name]
+        frame = pl.read_parquet(shared_file(file), columns=list(range(columns)))
+        sizes, numbers = (2,) * columns, (False,) * columns
     else:
         if name in CODED:
             files = tuple(shared_file(file) for file in CODED[name])
