@@ -105,7 +105,7 @@ class Adaptive:
     weights: Mapping[str, float] = field(factory=dict, converter=dict)
     """Weight of columns, 1 by default."""
     max_cells: int | None = field(default=None)
-    """Most cells of the model; default 2 million, 10 million where the budget can use them."""
+    """Most cells of the model; default 2 million, and 10 or 16 million where the budget can use them."""
     rounds: int | None = field(default=None)
     """Rounds of scoring and measuring; by default 1 to 8, as the budget allows."""
     group: float | None = field(default=None)

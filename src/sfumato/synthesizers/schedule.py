@@ -14,6 +14,8 @@ WEAK, STRONG = 2_000.0, 20_000.0
 """Signals between which a table is neither weak nor strong; what follows is for weak, middling, strong."""
 ROUNDS = (1, 2, 4)
 CELLS = (2_000_000, 2_000_000, 10_000_000)
+ABUNDANT, CELLS_THERE = 1_000_000.0, 16_000_000
+"""Above this signal, that of a million rows at epsilon 7, only cells bind, and there are more of them."""
 PAIR_CELLS = 8_000_000
 """Cells of all pairs that are scored in one round."""
 GROUP = (1.0, 1.0, 0.0)
@@ -75,7 +77,7 @@ class Schedule:
                 (scores, first),
                 *((later * LATER_SCORES, later * (1 - LATER_SCORES)) for _ in range(rounds - 1)),
             ),
-            max_cells=max_cells or CELLS[kind],
+            max_cells=max_cells or (CELLS_THERE if signal > ABUNDANT else CELLS[kind]),
             group=GROUP[kind] if group is None else group,
             first_cells=FIRST_CELLS[kind] if rounds > 1 else 1.0,
             triple=TRIPLE if signal > PLENTY else 1.0,
