@@ -140,6 +140,7 @@ def test_altered_networks_are_noticed(method: str) -> None:
         sf.verify(attrs.evolve(model, transcript=(*model.transcript[:-1], short)))
 
 
+@pytest.mark.filterwarnings("ignore:.*nearly all of its cells are missing:sfumato.DataWarning")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["few", "one", "none", "numbers", "labels", "missing"])
 def test_odd_tables(method: str, kind: str) -> None:
