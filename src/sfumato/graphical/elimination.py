@@ -150,6 +150,13 @@ def _missing(neighbours: int, graph: Graph) -> bool:
     return any(neighbours & ~graph[other] & ~(1 << other) for other in bits(neighbours))
 
 
+def _missing_edges(neighbours: int, graph: Graph) -> Iterator[tuple[int, int]]:
+    """The pairs of `neighbours` that do not touch."""
+    for one in bits(neighbours):
+        for other in bits(neighbours & ~graph[one] & (-2 << one)):
+            yield one, other
+
+
 def _remove(attribute: int, neighbours: int, graph: Graph) -> None:
     """Take `attribute` out of `graph` and join its neighbours to each other."""
     del graph[attribute]
@@ -162,11 +169,7 @@ def _fill(attribute: int, graph: Graph, sizes: Sequence[int], *, heavy: bool) ->
     # Plain loops: this and `weight` are most of the time of an elimination.
     neighbours = left = graph[attribute]
     if heavy:
-        return sum(
-            sizes[one] * sizes[other]
-            for one in bits(neighbours)
-            for other in bits(neighbours & ~graph[one] & (-2 << one))
-        )
+        return sum(sizes[one] * sizes[other] for one, other in _missing_edges(neighbours, graph))
     missing = -neighbours.bit_count()
     while left:
         low = left & -left
@@ -230,15 +233,13 @@ def _greedy(graph: Graph, sizes: Sequence[int], rule: Rule, bound: int | None) -
         order.append((attribute, neighbours))
         del scores[attribute]
         changed = neighbours
-        if fill[attribute]:
-            for one in bits(neighbours):
-                for other in bits(neighbours & ~graph[one] & (-2 << one)):
-                    # Whatever touches both ends of an edge that is added lacks one edge less.
-                    ends = graph[one] & graph[other] & ~neighbours & ~(1 << attribute)
-                    changed |= ends
-                    value = sizes[one] * sizes[other] if heavy else 1
-                    for third in bits(ends):
-                        fill[third] -= value
+        for one, other in _missing_edges(neighbours, graph) if fill[attribute] else ():
+            # Whatever touches both ends of an edge that is added lacks one edge less.
+            ends = graph[one] & graph[other] & ~neighbours & ~(1 << attribute)
+            changed |= ends
+            value = sizes[one] * sizes[other] if heavy else 1
+            for third in bits(ends):
+                fill[third] -= value
         _remove(attribute, neighbours, graph)
         for other in bits(neighbours):
             fill[other] = _fill(other, graph, sizes, heavy=heavy)
