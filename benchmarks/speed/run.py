@@ -8,7 +8,8 @@ interpreter does not (`whole` has it). Means over seeds:
   fit, rows    seconds;  whole: seconds from the start of the process to its end
   cpu          seconds on all cores, which other jobs on the machine disturb less
   ratio        fit + rows, over those of the first method named;  peak MB of the process
-A run that takes longer than --limit is stopped; ">" then stands before what it took at least.
+A run that takes longer than --limit is stopped; ">" then stands before what it took at least. With --factor 10
+every later method is stopped as soon as its run has taken 10 times what the first method took.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1_800.0, help="seconds that one run may take")
+    parser.add_argument("--factor", type=float, help="the same as a multiple of the first method's seconds")
     parser.add_argument("--environments", type=Path, default=DEFAULT, help="folder of the peers' ones")
     asked = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
@@ -53,14 +55,16 @@ def main() -> None:
             continue
         with Workplace(table, asked.environments, asked.limit) as place:
             for epsilon in asked.epsilon:
-                first = 0.0
+                first, place.limit = 0.0, asked.limit
                 for method in expand(asked.methods):
                     runs, reason = [], ()
+                    if first and asked.factor:
+                        place.limit = min(asked.limit, asked.factor * first)
                     try:
                         runs.extend(place.make(method, epsilon, seed, {}) for seed in range(asked.seeds))
                     except StoppedError:
-                        least = f"> {asked.limit / first:.0f}" if first else ""
-                        reason = f"> {asked.limit:g}", "", "", "", least
+                        least = f"> {place.limit / first:.1f}" if first else ""
+                        reason = f"> {place.limit:.0f}", "", "", "", least
                     except NothingError as error:
                         reason = (str(error),)
                     start = (name, f"{epsilon:g}", method)
