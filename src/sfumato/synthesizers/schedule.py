@@ -28,9 +28,11 @@ LATER = (0.3, 0.3, 0.75)
 LATER_SCORES = 0.15
 """Share of scores in a later round."""
 FIRST_CELLS = (1.0, 1.0, 0.04)
-PLENTY, TRIPLE, THRIFT = 100_000.0, 0.5, (0.0, 0.25, 0.5)
+PLENTY, TRIPLE, ORDERS = 100_000.0, 0.5, (0.0, 0.25)
 """Above this signal the cells of the model are scarce, not the budget: a triple, which takes many, then
-counts this much of a pair, and orders that spare cells compete with that by gain alone."""
+counts this much of a pair, and an order that spares cells competes with that by gain alone."""
+HEATS = 2
+"""Rounds in which orders compete; the scores that open the next tell which is best."""
 
 
 @frozen(kw_only=True)
@@ -51,8 +53,8 @@ class Schedule:
     """Share of the cells that round 1 may use."""
     triple: float = 1.0
     """What a record of error in a three-way marginal counts, against one in a two-way marginal."""
-    thrift: tuple[float, ...] = (0.0,)
-    """Powers of its cells by which the gain of a candidate is divided, to rank it."""
+    orders: tuple[float, ...] = (0.0,)
+    """Powers of its cells by which the gain of a candidate is divided, to rank it; several compete."""
 
     @classmethod
     def of(
@@ -81,7 +83,7 @@ class Schedule:
             group=GROUP[kind] if group is None else group,
             first_cells=FIRST_CELLS[kind] if rounds > 1 else 1.0,
             triple=TRIPLE if signal > PLENTY else 1.0,
-            thrift=THRIFT if signal > PLENTY else (0.0,),
+            orders=ORDERS if signal > PLENTY and rounds > HEATS else (0.0,),
             groups_at_most=groups_at_most,
         )
 

@@ -96,25 +96,17 @@ def choose(
     distance: float,
     doubt: float,
     max_cells: int,
-    thrift: Sequence[float] = (0.0,),
+    thrift: float = 0.0,
 ) -> Choice:
     """The set of candidates that greedily promises most for `spend`, within `max_cells` of junction tree.
 
-    They are tried in the order of their gain over their cells to the power of `thrift`; of several such
-    orders the one whose set promises most is taken. `measured` cliques are in the tree already. `distance` is
-    the L2 distance of one table between neighbours; distances below `doubt` are taken for noise. Empty when
-    no candidate promises anything.
+    They are tried in the order of their gain over their cells to the power of `thrift`. `measured` cliques
+    are in the tree already. `distance` is the L2 distance of one table between neighbours; distances below
+    `doubt` are taken for noise. Empty when no candidate promises anything.
     """
-    measured = tuple(measured)
     sigma = distance * np.sqrt(GUESS / spend)
-    found: list[Candidate] = []
-    best = 0.0
-    for power in thrift:
-        ranked = sorted(candidates, key=lambda c: (-c.gain(sigma) / c.size**power, c.clique))[:TRIED]
-        chosen = _greedy(ranked, CellCounter(sizes, measured), spend, distance, doubt, max_cells)
-        value = promised(chosen, spend, distance) if chosen else 0.0
-        if value > best:
-            found, best = chosen, value
+    ranked = sorted(candidates, key=lambda c: (-c.gain(sigma) / c.size**thrift, c.clique))[:TRIED]
+    found = _greedy(ranked, CellCounter(sizes, measured), spend, distance, doubt, max_cells)
     return Choice(tuple(c.clique for c in found), scales_of([c.importance for c in found]))
 
 
