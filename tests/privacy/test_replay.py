@@ -63,12 +63,22 @@ def test_every_method_keeps_the_promises_on_some_of_the_worst_neighbours(method)
 
 
 def test_the_way_of_many_columns_keeps_the_promises(monkeypatch):
-    monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 0)
-    monkeypatch.setattr("sfumato.synthesizers.adaptive.TOLERABLE", 100.0)
+    monkeypatch.setattr("sfumato.synthesizers.adaptive_run.MANY", 0)
+    monkeypatch.setattr("sfumato.synthesizers.adaptive_run.TOLERABLE", 100.0)
     check_synthesizer("adaptive", pairs=QUICK)
     pair = PAIRS[0]
     played = record_replay(pair.table, pair.neighbour, relation=pair.relation, method="adaptive", epsilon=3.0)
     assert "exponential_mechanism_of_pairs" in {step.mechanism.name for step in played.steps}
+
+
+def test_orders_that_compete_keep_the_promises(monkeypatch):
+    for limit_of_signal in ("WEAK", "STRONG", "PLENTY"):
+        monkeypatch.setattr(f"sfumato.synthesizers.schedule.{limit_of_signal}", 0.0)
+    check_synthesizer("adaptive", pairs=QUICK, epsilon=5.0)
+    pair = PAIRS[0]
+    played = record_replay(pair.table, pair.neighbour, relation=pair.relation, method="adaptive", epsilon=5.0)
+    # One set of scores in round 1, one for each of two orders in rounds 2 and 3, one in round 4.
+    assert [step.mechanism.name for step in played.steps].count("rounded_gaussian_errors") == 6
 
 
 @pytest.mark.slow

@@ -201,8 +201,26 @@ def test_forty_columns():
     assert model.sample(50, seed=1).width == 40
 
 
+def test_orders_compete_and_the_better_one_goes_on(monkeypatch):
+    """Six columns of eight values and ten of two all follow one that is not shown; cells are few."""
+    rng = np.random.default_rng(3)
+    hidden = rng.integers(0, 8, 20_000)
+    noise = [rng.random(hidden.size) < 0.2 for _ in range(16)]
+    large = {f"x{i}": np.where(noise[i], rng.integers(0, 8, hidden.size), hidden) for i in range(6)}
+    small = {f"y{i}": np.where(noise[6 + i], rng.integers(0, 2, hidden.size), hidden % 2) for i in range(10)}
+    frame = pl.DataFrame(large | small)
+    monkeypatch.setattr("sfumato.synthesizers.schedule.PLENTY", 0.0)
+    far = {}
+    for orders in ((0.0,), (4.0,), (4.0, 0.0)):
+        monkeypatch.setattr("sfumato.synthesizers.schedule.ORDERS", orders)
+        model = fitted(frame, 10.0, options={"max_cells": 600})
+        assert spent(model) == pytest.approx(1, abs=2e-3)
+        far[orders] = mean_distance(frame, model.sample(frame.height, seed=1), 2)
+    assert far[4.0, 0.0] < (far[0.0,] + far[4.0,]) / 2
+
+
 def test_many_columns_and_a_large_budget(monkeypatch):
-    monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 3)
+    monkeypatch.setattr("sfumato.synthesizers.adaptive_run.MANY", 3)
     model = fitted(planted(), 10.0)
     assert (
         ("b", "c") in measured(model) or ("a", "b", "c") in measured(model) or ("d", "e") in measured(model)
@@ -211,7 +229,7 @@ def test_many_columns_and_a_large_budget(monkeypatch):
 
 
 def test_many_columns_keep_their_strongest_relations(monkeypatch):
-    monkeypatch.setattr("sfumato.synthesizers.adaptive.MANY", 300)
+    monkeypatch.setattr("sfumato.synthesizers.adaptive_run.MANY", 300)
     rng = np.random.default_rng(9)
     rows, columns = 20_000, 30
     values = (rng.random((rows, columns)) < 0.3).astype(int)
