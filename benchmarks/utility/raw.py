@@ -3,7 +3,8 @@
     SFUMATO_DATA=/path/to/tables python benchmarks/utility/raw.py --epsilon 0.1 1 --seeds 2
 
 Tables: adult (adult.data; the test rows are adult.test) and bank (bank_full.csv.gz, no test rows). Without a
-schema everything about the columns is bought from the same budget. The judge (judge.py) runs in a virtual
+schema everything about the columns is bought from the same budget. With --schema bins the numbers of the file
+are put in 20 bins of one width between their declared ends beforehand, which are public. The judge (judge.py) runs in a virtual
 environment of its own with scikit-learn, which is made on first use. Printed are means over seeds:
   tvd2, tvd3   mean TVD of all two- and three-way marginals, numbers in 20 bins of one width
   TSTR, real   AUROC on the test rows of gradient boosting trained on synthetic and on real rows
@@ -38,6 +39,8 @@ from tests.end_to_end.tables import ADULT, SCHEMAS
 from sfumato.schema import read_schema
 
 HERE = Path(__file__).parent
+BINS = 20
+BIN = {"type": "int", "min": 0, "max": BINS - 1}
 
 
 @frozen(kw_only=True)
@@ -74,26 +77,48 @@ TABLES = {
 }  # fmt: skip
 
 
-def measure(table: Raw, folder: Path, python: Path, limit: float, task: dict[str, Any]) -> dict[str, Any]:
+def binned(rows: pl.DataFrame, numbers: dict[str, tuple[float, float]]) -> pl.DataFrame:
+    """`rows` with the place of its bin for each number."""
+    return rows.with_columns(
+        ((pl.col(name).cast(pl.Float64) - least) / (most + 1 - least) * BINS)
+        .floor()
+        .clip(0, BINS - 1)
+        .cast(pl.Int64)
+        .cast(pl.String)
+        for name, (least, most) in numbers.items()
+    )
+
+
+def measure(
+    table: Raw, schema: str, folder: Path, python: Path, limit: float, task: dict[str, Any]
+) -> dict[str, Any]:
     """Fit, draw and judge; NothingError if either fails or takes longer than `limit`."""
     path = Path(os.environ["SFUMATO_DATA"]) / table.file
     facts, verdict = folder / "facts.json", folder / "verdict.json"
     real, made = folder / "real.parquet", folder / "made.parquet"
-    rows = table.read(path)
-    rows.write_parquet(real)
-    test = None
-    if table.test:
-        test = str(folder / "test.parquet")
-        table.read(path.parent / Path(table.test).name).write_parquet(test)
-    task = task | {
-        "file": str(path), "names": table.names, "rows": rows.height, "facts": str(facts), "made": str(made),
-    }  # fmt: skip
-    run([sys.executable, str(HERE / "raw_fit.py"), json.dumps(task)], limit)
+    declared = read_schema(SCHEMAS / table.schema)
     numbers = {
         column.name: (column.min, column.max)
-        for column in read_schema(SCHEMAS / table.schema).columns
+        for column in declared.columns
         if getattr(column, "min", None) is not None
     }
+    rows = table.read(path)
+    tests = table.read(path.parent / Path(table.test).name) if table.test else None
+    names, file, known = table.names, path, str(SCHEMAS / table.schema) if schema == "with" else None
+    if schema == "bins":
+        rows, tests = binned(rows, numbers), None if tests is None else binned(tests, numbers)
+        known = {"columns": declared.to_dict()["columns"] | dict.fromkeys(numbers, BIN)}
+        numbers = dict.fromkeys(numbers, (0, BINS - 1))
+        names, file = (), real
+    rows.write_parquet(real)
+    test = None
+    if tests is not None:
+        test = str(folder / "test.parquet")
+        tests.write_parquet(test)
+    task = task | {
+        "file": str(file), "names": names, "rows": rows.height, "schema": known, "facts": str(facts), "made": str(made),
+    }  # fmt: skip
+    run([sys.executable, str(HERE / "raw_fit.py"), json.dumps(task)], limit)
     asked = {
         "real": str(real), "made": str(made), "test": test, "numbers": numbers, "target": table.target,
         "facts": str(verdict), "compare": task["seed"] == 0,
@@ -109,7 +134,9 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--epsilon", nargs="+", type=float, default=[0.1, 1.0])
     parser.add_argument("--methods", nargs="+", default=["adaptive"])
-    parser.add_argument("--schema", nargs="+", default=["with", "without"], choices=["with", "without"])
+    parser.add_argument(
+        "--schema", nargs="+", default=["with", "without"], choices=["with", "without", "bins"]
+    )
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--limit", type=float, default=1_800.0, help="seconds that a fit or a judge may take")
     parser.add_argument("--options", type=json.loads, default={}, help="of the method, as JSON")
@@ -133,11 +160,10 @@ def main() -> None:
             for seed in range(asked.seeds):
                 task = {
                     "epsilon": epsilon, "method": method, "seed": seed, "options": asked.options,
-                    "schema": str(SCHEMAS / table.schema) if schema == "with" else None,
                 }  # fmt: skip
                 with tempfile.TemporaryDirectory() as folder:
                     try:
-                        facts = measure(table, Path(folder), python, asked.limit, task)
+                        facts = measure(table, schema, Path(folder), python, asked.limit, task)
                     except NothingError as error:
                         reason = str(error)
                         break

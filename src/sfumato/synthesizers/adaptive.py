@@ -20,7 +20,7 @@ from sfumato.synthesizers.marginal_generator import MarginalGenerator
 from sfumato.synthesizers.one_way import measure_one_way
 from sfumato.synthesizers.outlook import Outlook, Scene, tree_outlook
 from sfumato.synthesizers.recipe import synthesizer
-from sfumato.synthesizers.schedule import Schedule, groups_that_fit
+from sfumato.synthesizers.schedule import HEATS, Schedule, groups_that_fit
 from sfumato.synthesizers.workload import Workload, importance_of, sets_of
 
 ROW_COUNT, ONE_WAY = 0.01, 0.16
@@ -97,13 +97,16 @@ class Adaptive:
         if columns < 2:
             return tree_outlook(split, scene)
         scored = len(scene.distances) <= MANY
+        rounds = len(schedule.shares)
+        # Every order but one comes on top: in the fits of the heats, and in the scores that follow each.
+        more = HEATS * (len(schedule.orders) - 1)
         return Outlook(
             one_way=split["one-way marginals"],
             relations=split["marginals"],
             max_cells=schedule.max_cells,
-            fits=1 + len(schedule.shares) * SWEEPS[0] / SWEEPS[1],
+            fits=1 + (rounds + more) * SWEEPS[0] / SWEEPS[1],
             candidates=(len(scene.distances) if scored else 2 * columns)
-            + (len(schedule.shares) - 1) * schedule.triples_at_most,
+            + (rounds - 1 + more) * schedule.triples_at_most,
             model=lambda: cells_of(
                 scene, schedule, one_way=split["one-way marginals"], scored=scored,
                 budget=(split["error scores"] + split["marginals"]) * scene.budget,
