@@ -49,7 +49,10 @@ def by_command(
     if schema:
         words += ["--schema", table.schema]
     ran = sfumato("generate", table.path, "-o", out, *words)
-    assert ran.code == 0 and "WARNING" not in ran.err and "error:" not in ran.err, ran.err
+    # A column of the survey that is missing for nine in ten may look empty beside much noise.
+    warned = [line for line in ran.err.splitlines() if "WARNING" in line]
+    assert all("nearly all of its cells are missing" in line for line in warned), ran.err
+    assert ran.code == 0 and "error:" not in ran.err, ran.err
     frame = pl.read_parquet(out) if suffix == ".parquet" else rows_of(folder)
     assert frame.height == rows and frame.columns == names_of(table, schema=schema)
     if suffix == ".parquet":
