@@ -61,9 +61,13 @@ class RealTable:
 
         if self.path.suffix == ".parquet":
             return pd.read_parquet(self.path)
+        # "None" and "NA" are values of some tables; only what is empty is missing.
+        options = {"keep_default_na": False, "na_values": [""]}
         if self.names:
-            return pd.read_csv(self.path, header=None, names=list(self.names), skipinitialspace=True)
-        return pd.read_csv(self.path)
+            return pd.read_csv(
+                self.path, header=None, names=list(self.names), skipinitialspace=True, **options
+            )
+        return pd.read_csv(self.path, **options)
 
     def polars(self) -> Any:
         """The table as polars reads it."""

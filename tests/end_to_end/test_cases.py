@@ -81,8 +81,8 @@ def test_the_checks_of_the_case_hold(name, way, tmp_path):
 
 
 def test_a_thin_tail_mostly_comes_out(tmp_path):
-    """Case 16: four rows lie beyond the quantile 0.99 that is checked, fewer than the noise of a cell; one fit of
-    nine misses it by more than is allowed.
+    """Case 16: four rows lie beyond the quantile 0.99 that is checked, fewer than the noise of a cell; three fits of
+    200 miss it by more than is allowed.
     """
     folder, out, held = case("16"), tmp_path / "out.csv", 0
     options = {"epsilon": run_of(folder)["epsilon"], "schema": folder / "facts.json"}
@@ -92,7 +92,7 @@ def test_a_thin_tail_mostly_comes_out(tmp_path):
         with contextlib.suppress(AssertionError):
             check(folder, out)
             held += 1
-    assert held >= 9
+    assert held >= 11
 
 
 def respelled(folder: Path, out: Path) -> Path:
@@ -262,13 +262,20 @@ def test_nothing_of_a_case_is_quoted_in_a_message(tmp_path):
     assert ran.code == 2 and "t.csv, line 602" in ran.err and CANARY not in ran.err
 
 
+# On Linux what getrusage tells is at least what the process that started this one had.
+PEAK = (
+    "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])"
+    if sys.platform == "linux"
+    else "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+)
+
+
 @pytest.mark.parametrize("name", ["10", "18"])
 def test_the_limits_of_the_case_hold(name, tmp_path):
     """In a process of its own: the seconds and the memory that the case allows."""
     folder = case(name)
     run = run_of(folder)
-    code = "import sys, resource; from sfumato.cli import main; code = main()\n"
-    code += "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
+    code = f"import sys; from sfumato.cli import main; code = main(); {PEAK}; sys.exit(code)"
     words = ["--epsilon", run["epsilon"], "--delta", run["delta"], "--rows", run["rows"], "--quiet"]
     words += ["--schema", folder / "facts.json", "-o", tmp_path / "out.csv"]
     command = [sys.executable, "-c", code, "generate", folder / "input.csv", *words]
@@ -276,4 +283,4 @@ def test_the_limits_of_the_case_hold(name, tmp_path):
         [str(word) for word in command], capture_output=True, timeout=run["limits"]["seconds"], check=True
     )
     kibibytes = int(ran.stdout) / (1024 if sys.platform == "darwin" else 1)
-    assert kibibytes < run["limits"]["memory_gib"] * (1 << 20)
+    assert 0 < kibibytes < run["limits"]["memory_gib"] * (1 << 20)

@@ -1,6 +1,9 @@
 """Real tables, with and without a schema: exact rows, columns in order, types as they were, a model that verifies.
 
-A few run always; the whole grid of tables, methods, budgets and ways in is marked slow.
+A few run always. The whole grid of tables, methods, budgets and ways in, with as many rows as the table has, is
+marked slow; one method of it, with the seconds of every run:
+
+    SFUMATO_DATA=/path/to/tables python -m pytest tests/end_to_end/test_round_trips.py -m slow -k mst --durations=0 -v
 """
 
 from pathlib import Path
@@ -37,16 +40,21 @@ def names_of(table: RealTable, *, schema: bool) -> list[str]:
     return [name for name in names if not (schema and name in table.dropped)]
 
 
-def by_command(table: RealTable, folder: Path, *, method: str, epsilon: float, schema: bool) -> None:
+def by_command(
+    table: RealTable, folder: Path, *, method: str, epsilon: float, schema: bool, rows: int = ROWS
+) -> None:
     suffix = ".parquet" if table.path.suffix == ".parquet" else ".csv"
     out, model = folder / f"out{suffix}", folder / "model.sfumato"
-    words = ["--epsilon", epsilon, "--method", method, "--rows", ROWS, "--model", model, *table.words]
+    words = ["--epsilon", epsilon, "--method", method, "--rows", rows, "--model", model, *table.words]
     if schema:
         words += ["--schema", table.schema]
     ran = sfumato("generate", table.path, "-o", out, *words)
-    assert ran.code == 0 and "WARNING" not in ran.err and "error:" not in ran.err, ran.err
+    # A column of the survey that is missing for nine in ten may look empty beside much noise.
+    warned = [line for line in ran.err.splitlines() if "WARNING" in line]
+    assert all("nearly all of its cells are missing" in line for line in warned), ran.err
+    assert ran.code == 0 and "error:" not in ran.err, ran.err
     frame = pl.read_parquet(out) if suffix == ".parquet" else rows_of(folder)
-    assert frame.height == ROWS and frame.columns == names_of(table, schema=schema)
+    assert frame.height == rows and frame.columns == names_of(table, schema=schema)
     if suffix == ".parquet":
         assert_types(pl.read_parquet(table.path), frame)
     assert sfumato("verify", model).code == 0
@@ -100,18 +108,21 @@ def in_memory(table: RealTable, way: str) -> Any:
     return {name: frame[name].to_numpy() for name in frame.columns}
 
 
-def by_python(table: RealTable, way: str, *, method: str, epsilon: float, schema: bool) -> None:
+def by_python(
+    table: RealTable, way: str, folder: Path, *, method: str, epsilon: float, schema: bool, rows: int = ROWS
+) -> None:
     real = in_memory(table, way)
     model = sf.fit(real, epsilon=epsilon, method=method, schema=table.schema if schema else None)
-    made = model.sample(ROWS, seed=2)
+    made = model.sample(rows, seed=2)
     columns = (
         list(made) if isinstance(made, dict) else getattr(made, "column_names", None) or list(made.columns)
     )
     assert columns == names_of(table, schema=schema)
     lengths = {len(made[name]) for name in columns}
-    assert lengths == {ROWS}
+    assert lengths == {rows}
     assert_types(real, made)
-    assert sf.assert_dp(model, epsilon=epsilon).epsilon <= epsilon
+    model.save(folder / "model.sfumato")
+    assert sf.assert_dp(folder / "model.sfumato", epsilon=epsilon).epsilon <= epsilon
 
 
 @pytest.mark.parametrize("schema", [False, True], ids=["bare", "schema"])
@@ -123,9 +134,11 @@ def test_from_the_command_line(name, method, schema, tmp_path):
 @pytest.mark.filterwarnings("ignore:.*nearly all of its cells are missing:sfumato.DataWarning")
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", ["titanic", "survey"])
-def test_from_python(name, way):
-    by_python(TABLES[name], way, method="independent", epsilon=1.0, schema=False)
-    by_python(TABLES[name], way, method="independent", epsilon=1.0, schema=True)
+def test_from_python(name, way, tmp_path):
+    for schema in (False, True):
+        folder = tmp_path / str(schema)
+        folder.mkdir()
+        by_python(TABLES[name], way, folder, method="independent", epsilon=1.0, schema=schema)
 
 
 @pytest.mark.slow
@@ -134,7 +147,8 @@ def test_from_python(name, way):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", TABLES)
 def test_the_whole_grid_from_the_command_line(name, method, epsilon, schema, tmp_path):
-    by_command(TABLES[name], tmp_path, method=method, epsilon=epsilon, schema=schema)
+    rows = TABLES[name].polars().height
+    by_command(TABLES[name], tmp_path, method=method, epsilon=epsilon, schema=schema, rows=rows)
 
 
 @pytest.mark.slow
@@ -144,8 +158,9 @@ def test_the_whole_grid_from_the_command_line(name, method, epsilon, schema, tmp
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", TABLES)
-def test_the_whole_grid_from_python(name, method, way, epsilon, schema):
-    by_python(TABLES[name], way, method=method, epsilon=epsilon, schema=schema)
+def test_the_whole_grid_from_python(name, method, way, epsilon, schema, tmp_path):
+    rows = TABLES[name].polars().height
+    by_python(TABLES[name], way, tmp_path, method=method, epsilon=epsilon, schema=schema, rows=rows)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -46,9 +46,9 @@ def test_the_choice_is_uniform_and_independent():
     pairs = masks.reshape(draws * people, rows) @ (1 << np.arange(rows))
     found = np.bincount(pairs, minlength=16)[[3, 5, 6, 9, 10, 12]]  # the six pairs of four rows
     assert found.sum() == draws * people
-    assert stats.chisquare(found).pvalue > 1e-6
+    assert stats.chisquare(found).pvalue > 1e-9
     first = masks.reshape(draws, people, rows)[:, :, 0].sum(axis=1)
-    assert stats.chi2.sf((first - people / 2).var() / (people / 4) * draws, draws) > 1e-6
+    assert stats.chi2.sf((first - people / 2).var() / (people / 4) * draws, draws) > 1e-9
 
 
 def test_counts_see_only_the_rows_that_stay_and_always_the_same(remainder):

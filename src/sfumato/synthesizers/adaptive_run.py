@@ -100,7 +100,7 @@ class AdaptiveRun:
         self.curator, self.ones, self.codecs = curator, ones, domain.codecs
         self.counts = list(ones.counts)
         """Expected counts of every code, from all that was measured of single columns."""
-        self.single = [(noisy, ones.sigma) for noisy in ones.noisy]
+        self.single = list(zip(ones.noisy, ones.sigmas, strict=True))
         """Noisy counts of every code, and the noise of each."""
         self.distance = float(np.sqrt(curator.unit.table_l2_squared(curator.filter.relation)))
         signal = float(ones.total * np.sqrt(budget) / self.distance)

@@ -130,7 +130,8 @@ class _Run:
         ]
         self.base = [table / ones.total for table in counts]
         self.known = [
-            Measurement(clique=(i,), values=table, sigma=ones.sigma) for i, table in enumerate(counts)
+            Measurement(clique=(i,), values=table, sigma=sigma)
+            for i, (table, sigma) in enumerate(zip(counts, ones.sigmas, strict=True))
         ]
         self.weights = compiled(self.sizes, recipe.max_cells)
         self.cliques = list(self.weights)

@@ -1,16 +1,19 @@
 """Expected counts of the cells of one column from noisy ones; post-processing.
 
-Two steps. First the ends: declared bounds are often far wider than the data, and the noise of many empty
+Three steps. First the ends: declared bounds are often far wider than the data, and the noise of many empty
 cells adds up to people of 120 years. Cells beyond the outermost window of 1, 2, 4, … cells whose sum stands
 out of the noise, and what adjoins it, are taken as empty, or as a tail that fades. What stands out is decided
-for all windows together, and the more cells would widen the range the clearer they must be. Then a tree: the
-known number of rows is handed down from the whole to halves, quarters, … Where the two halves of a stretch
-differ from an even spread by less than the noise, rows are spread evenly over the width of the stretch;
-otherwise as measured. The result is nonnegative and has the known sum. It is averaged over several positions
-of the tree, so that no edge of a half shows.
+for all windows together, and the more cells would widen the range the clearer they must be. Then cells that
+tower above their neighbours, such as round numbers, are left as measured. Of all others a tree is made: the
+known number of rows is handed down from the whole to halves, quarters, … By how much the two halves of a
+stretch differ from an even spread over its width is shrunk, the more the less it stands out of the noise, but
+never below what chance alone makes them differ. The result is nonnegative and has the known sum. It is
+averaged over several positions of the tree, so that no edge of a half shows.
 
-This is Haar thresholding (Donoho, Johnstone 1994; Coifman, Donoho 1995) of a density on cells of unequal
-width, in the multiplicative form of Willett, Nowak 2003, "Platelets", section II.
+This is Haar shrinkage (Donoho, Johnstone 1994; Coifman, Donoho 1995) of a density on cells of unequal width,
+in the multiplicative form of Willett, Nowak 2003, "Platelets", section II, with the nonnegative garrote (Gao
+1998) at the threshold of each level for which Stein's unbiased estimate of the risk is least (SureShrink:
+Donoho, Johnstone 1995).
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.special import erfcx
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,7 +48,18 @@ STANDING_OUT = 3.0
 PROLONGED = 2
 """Coarse cells that a tail goes on for, at most."""
 UNEVEN = 2.0
-"""Two halves differ when they do so by this many standard deviations of the noise."""
+"""A tail ends where a count is below it by this many standard deviations of the noise."""
+FAR_BELOW = -1e4
+"""Where a normal law is cut off so many standard deviations above its mean, what is left is exponential."""
+SPIKE = 4.0
+"""A spike holds more than twice what its neighbours say, by more than this many noise scales."""
+NEIGHBOURS = 3
+"""Neighbours on either side whose median density is the usual one."""
+THRESHOLDS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+"""Thresholds of a level, in standard deviations of the noise, of which one is chosen …"""
+USUAL, USUAL_WEIGHT = 1.4, 4.0
+"""… and the one that is preferred, with its weight: the risk, in variances of one difference, for each factor
+of e from it."""
 POSITIONS = 8
 """Positions of the tree that are averaged."""
 
@@ -145,9 +161,21 @@ def _fade(found: Floats, counts: Floats, widths: Floats, kept: slice, sigma: flo
             continue
         if cell >= kept.stop and beyond < -UNEVEN * sigma:
             break
-        trust = expected**2 / (expected**2 + sigma**2)
-        found[cell] = max(0.0, expected + trust * beyond)
+        found[cell] = _posterior_mean(counts[cell], expected, sigma)
     return found
+
+
+def _posterior_mean(count: float, expected: float, sigma: float) -> float:
+    """Mean of an exponential law of mean `expected`, given a count of it with normal noise of scale `sigma`.
+
+    It is that of a normal law that is cut off at zero.
+    """
+    if expected <= 0:
+        return 0.0
+    place = count / sigma - sigma / expected
+    if place < FAR_BELOW:
+        return -sigma / place
+    return sigma * (place + float(np.sqrt(2 / np.pi) / erfcx(-place / np.sqrt(2))))
 
 
 def _power_law(ratio: float, stretch: float) -> float:
@@ -163,27 +191,70 @@ def _quantile(level: float) -> float:
 
 def denoise(counts: Floats, widths: Floats, *, sigma: float, total: float) -> Floats:
     """Nonnegative counts with sum `total` for cells with noise of scale `sigma` and the given widths."""
+    alone = _spikes(counts, widths, sigma)
+    if not alone.any():
+        return _tree(counts, widths, sigma, total)
+    found = np.zeros(counts.size)
+    found[alone] = counts[alone] * min(1.0, total / counts[alone].sum())
+    found[~alone] = _tree(counts[~alone], widths[~alone], sigma, max(total - found.sum(), 0.0))
+    return found
+
+
+def _spikes(counts: Floats, widths: Floats, sigma: float) -> npt.NDArray[np.bool_]:
+    """Cells far above what the density of their neighbours that are no spikes says."""
+    alone = np.zeros(counts.size, dtype=bool)
+    widths = np.maximum(widths, 1e-9 * widths.mean())
+    around = np.delete(np.arange(2 * NEIGHBOURS + 1), NEIGHBOURS)
+    for _ in range(2):
+        rest = np.flatnonzero(~alone)
+        if rest.size <= 2 * NEIGHBOURS:
+            break
+        density = np.pad(counts[rest] / widths[rest], NEIGHBOURS, mode="reflect")
+        near = np.median(sliding_window_view(density, around.size + 1)[:, around], axis=1)
+        usual = np.maximum(near, 0.0) * widths[rest]
+        alone[rest] = counts[rest] > usual + np.maximum(SPIKE * sigma, usual)
+    return alone
+
+
+def _tree(counts: Floats, widths: Floats, sigma: float, total: float) -> Floats:
+    """The total handed down from the whole to halves, quarters, …; averaged over positions of the tree."""
     size = counts.size
     length = 1 << max(size - 1, 1).bit_length()
     positions = np.unique(np.linspace(0, length - 1, min(POSITIONS, length)).astype(np.int64))
     sums, spans = (np.concatenate([[0.0], np.cumsum(each)]) for each in (counts, widths))
     found = np.zeros(size)
-    for position in positions:
-        low, mass, step = np.array([-position]), np.array([total]), 2 * length
-        while step > 1:
-            step //= 2
-            start, middle, end = (np.clip(low + k * step, 0, size) for k in range(3))
-            left, right = middle - start, end - middle
-            both = np.maximum(left + right, 1)
-            even = mass * (spans[middle] - spans[start]) / np.maximum(spans[end] - spans[start], 1e-300)
-            # The left half is measured twice: by its own cells, and as what the right half leaves.
-            ours, theirs = sums[middle] - sums[start], mass - (sums[end] - sums[middle])
-            measured = np.clip((ours * right + theirs * left) / both, 0.0, mass)
-            differs = np.abs(measured - even) > UNEVEN * sigma * np.sqrt(left * right / both)
-            part = np.where(differs, measured, even)
-            low = np.concatenate([low, low + step])
-            mass = np.concatenate([part, mass - part])
-            inside = (low + step > 0) & (low < size) & (mass > 0)
-            low, mass = low[inside], mass[inside]
-        np.add.at(found, low, mass)
+    low, mass, step = -positions, np.full(positions.size, total), 2 * length
+    while step > 1:
+        step //= 2
+        start, middle, end = (np.clip(low + k * step, 0, size) for k in range(3))
+        left, right = middle - start, end - middle
+        both = np.maximum(left + right, 1)
+        share = (spans[middle] - spans[start]) / np.maximum(spans[end] - spans[start], 1e-300)
+        even, variance = mass * share, sigma**2 * left * right / both
+        # The left half is measured twice: by its own cells, and as what the right half leaves.
+        ours, theirs = sums[middle] - sums[start], mass - (sums[end] - sums[middle])
+        beyond = (ours * right + theirs * left) / both - even
+        noisy = variance > 0
+        threshold = _threshold(beyond[noisy] ** 2 / variance[noisy], positions.size)
+        beyond = np.clip(beyond, -even, mass - even)
+        squares, noise, chance = beyond**2, threshold**2 * variance, even * (1 - share)
+        by_size = (squares - noise) / np.maximum(np.maximum(squares, noise), 1e-300)
+        by_chance = chance / np.maximum(chance + variance, 1e-300)
+        part = even + np.maximum(by_size, by_chance) * beyond
+        low = np.concatenate([low, low + step])
+        mass = np.concatenate([part, mass - part])
+        inside = (low + step > 0) & (low < size) & (mass > 0)
+        low, mass = low[inside], mass[inside]
+    np.add.at(found, low, mass)
     return found / positions.size
+
+
+def _threshold(squares: Floats, positions: int) -> float:
+    """The threshold of a level at which Stein's unbiased estimate of the risk is least."""
+    risks = []
+    for each in THRESHOLDS:
+        beyond = squares > each**2
+        inner = squares[~beyond] - 1
+        outer = 1 + each**2 * (each**2 + 2) / squares[beyond]
+        risks.append((inner.sum() + outer.sum()) / positions + USUAL_WEIGHT * abs(np.log(each / USUAL)))
+    return THRESHOLDS[int(np.argmin(risks))]

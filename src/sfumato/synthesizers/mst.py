@@ -100,7 +100,9 @@ class Mst:
         for i, g in enumerate(groups):
             members = np.bincount(g, minlength=views[i].size)
             measurements.append(
-                Measurement(clique=(i,), values=coarse[i], sigma=ones.sigma * np.sqrt(np.maximum(members, 1)))
+                Measurement(
+                    clique=(i,), values=coarse[i], sigma=ones.sigmas[i] * np.sqrt(np.maximum(members, 1))
+                )
             )
         zeros = [((i,), counts <= 0) for i, counts in enumerate(coarse)]
         model = fit(

@@ -6,6 +6,9 @@ All of it is post-processing of one measurement: `measure_one_way` asks, the res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 import numpy.typing as npt
 from attrs import frozen
@@ -13,9 +16,16 @@ from attrs import frozen
 from sfumato.domain.codecs import Codec, GridCodec, ValuesCodec
 from sfumato.privacy.curator import Curator
 from sfumato.synthesizers.histogram import denoise, fade, support
+from sfumato.synthesizers.label_counts import posterior_counts
+from sfumato.synthesizers.structure import scales_of
 
 Floats = npt.NDArray[np.float64]
 
+PURPOSE = "one-way marginals"
+MANY = 100
+"""Codes of a column beyond which its noise is not lowered further."""
+MANY_VALUES = 24
+"""Values of an unordered column from which on they tell how large its counts usually are."""
 SEEN = 4.0
 """Missing cells, or others, are seen when their count exceeds this many noise scales."""
 STRAY = 0.02
@@ -38,7 +48,8 @@ class OneWay:
     """Expected counts of every code: nonnegative, summing to `total`, zero where a code is not allowed."""
     noisy: tuple[Floats, ...]
     """The released counts."""
-    sigma: float
+    sigmas: tuple[float, ...]
+    """Their noise scales."""
 
 
 def measure_one_way(
@@ -46,20 +57,42 @@ def measure_one_way(
 ) -> OneWay:
     """Measure the row count and every one-way marginal, and fit them to each other."""
     rows, sigma_total = curator.total(spend=total_spend)
-    noisy = curator.measure([(codec,) for codec in codecs], spend=spend, purpose="one-way marginals")
-    total = pool_total(rows, sigma_total, noisy.tables, noisy.sigma)
+    cliques = [(codec,) for codec in codecs]
+    if curator.filter.is_pure:
+        noisy = curator.measure(cliques, spend=spend, purpose=PURPOSE)
+        sigmas = (noisy.sigma,) * len(codecs)
+    else:
+        scales = relative_noise(codecs, learned_sizes_are_public=curator.ledger.adaptive)
+        noisy = curator.measure_each(cliques, scales=scales, spend=spend, purpose=PURPOSE)
+        sigmas = noisy.sigmas
+    tables = tuple(table.astype(np.float64) for table in noisy.tables)
+    total = pool_total(rows, sigma_total, tables, sigmas)
     counts = tuple(
-        expected_counts(codec, table.astype(np.float64), sigma=noisy.sigma, total=total)
-        for codec, table in zip(codecs, noisy.tables, strict=True)
+        expected_counts(codec, table, sigma=sigma, total=total)
+        for codec, table, sigma in zip(codecs, tables, sigmas, strict=True)
     )
-    for codec, table in zip(codecs, noisy.tables, strict=True):
-        tell_strays(curator, codec, float(table[0]), sigma=noisy.sigma, total=total)
-    return OneWay(
-        total=total,
-        counts=counts,
-        noisy=tuple(table.astype(np.float64) for table in noisy.tables),
-        sigma=noisy.sigma,
-    )
+    for codec, table, sigma in zip(codecs, tables, sigmas, strict=True):
+        tell_strays(curator, codec, float(table[0]), sigma=sigma, total=total)
+    return OneWay(total=total, counts=counts, noisy=tables, sigmas=sigmas)
+
+
+def relative_noise(codecs: Sequence[Codec], *, learned_sizes_are_public: bool) -> tuple[Fraction, ...]:
+    """Noise scales of columns in proportion to size^(-1/4).
+
+    The error of k cells with noise sigma is k·sigma, least in all for 1/sigma² in proportion to k^(2/3); it
+    grows more slowly than that where cells are empty or alike, so that the power is 1/2, and the size at most
+    MANY. Where charges are to be known beforehand, sizes that were learned count as MANY.
+    """
+    sizes = [
+        min(codec.size, MANY) if learned_sizes_are_public or not _is_learned(codec) else MANY
+        for codec in codecs
+    ]
+    return scales_of([size**0.75 for size in sizes])
+
+
+def _is_learned(codec: Codec) -> bool:
+    """Whether the number of codes was learned from the rows."""
+    return codec.other if isinstance(codec, ValuesCodec) else bool(codec.widths.max() > 1)
 
 
 def tell_strays(curator: Curator, codec: Codec, stray: float, *, sigma: float, total: float) -> None:
@@ -92,15 +125,13 @@ def tell_strays(curator: Curator, codec: Codec, stray: float, *, sigma: float, t
         )
 
 
-def pool_total(
-    rows: int, sigma_total: float, tables: tuple[npt.NDArray[np.int64], ...], sigma: float
-) -> float:
+def pool_total(rows: int, sigma_total: float, tables: Sequence[Floats], sigmas: Sequence[float]) -> float:
     """Minimum-variance estimate of the row count: each table's sum estimates it too, with variance
     cells·sigma².
     """
     estimates = np.array([rows, *(table.sum() for table in tables)], dtype=np.float64)
-    variances = np.array([sigma_total**2, *(table.size * sigma**2 for table in tables)])
-    weights = 1 / variances
+    noise = [table.size * sigma**2 for table, sigma in zip(tables, sigmas, strict=True)]
+    weights = 1 / np.array([sigma_total**2, *noise])
     return max(1.0, float(estimates @ weights / weights.sum()))
 
 
@@ -117,6 +148,10 @@ def expected_counts(codec: Codec, noisy: Floats, *, sigma: float, total: float) 
     allowed[[code for code in doubtful if noisy[code] < SEEN * sigma]] = False
     if not allowed.any():
         allowed = codec.allowed
+    if isinstance(codec, ValuesCodec) and allowed.sum() >= MANY_VALUES:
+        found = np.zeros_like(noisy)
+        found[allowed] = posterior_counts(noisy[allowed], sigma=sigma, total=inside)
+        return found * (total / inside)
     if not isinstance(codec, GridCodec) or not allowed[codec.atoms :].any():
         return project_to_simplex(noisy, inside, allowed) * (total / inside)
     cells = codec.atoms + np.flatnonzero(allowed[codec.atoms :])
