@@ -56,8 +56,8 @@ _SHRINKS = 4
 """Times that a row is scaled down further before it is left out; one is enough, as far as is known."""
 BLOCK = 4096
 MULTIPLE = 32
-"""Two of the widest vectors that processors compute with in single precision: what is left over beyond them is
-rounded in another way."""
+"""Two of the widest vectors that processors compute with in single precision: what is left over beyond them
+is rounded in another way."""
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
