@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--options", type=json.loads, default={}, help="of our methods, as JSON")
     parser.add_argument("--environments", type=Path, default=DEFAULT, help="folder of the peers' ones")
     asked = parser.parse_args()
-    lines = Lines(table=10, epsilon=7, method=14, seeds=5, tvd2=6, tvd3=6, tvd3s=6, fit=7, rows=6, peak_MB=7)
+    lines = Lines(table=10, epsilon=7, method=14, seeds=5, tvd2=7, tvd3=7, tvd3s=7, fit=7, rows=6, peak_MB=7)
     for name in asked.tables:
         try:
             table = find(name, asked.rows)
@@ -76,7 +76,7 @@ def main() -> None:
                     means = {key: float(np.mean(values)) for key, values in known.items()}
                     lines.add(
                         *start, str(len(known["fit"])),
-                        *(f"{means[key]:.4f}" for key in ("tvd2", "tvd3", "tvd3s")),
+                        *(f"{means[key]:.5f}" for key in ("tvd2", "tvd3", "tvd3s")),
                         *(f"{means[key]:.1f}" for key in ("fit", "rows")), f"{means['peak']:.0f}",
                     )  # fmt: skip
                 if reason:
