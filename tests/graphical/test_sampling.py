@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sfumato.graphical import GraphicalModel, Measurement, fit
-from sfumato.graphical.sampling import _shuffled
+from sfumato.graphical.sampling import _shuffled, _there_and_back
 
 ALARM = 1e-7
 
@@ -46,6 +46,13 @@ def test_counts_are_within_one_row_of_their_expectation(rows, seed):
         found = _count(sample, model.sizes, clique)
         assert (np.abs(found - shares * found.sum(axis=gone, keepdims=True)) < 1).all()
         assert (np.abs(found - rows * expected) < 3).all()
+
+
+@pytest.mark.parametrize("sizes", [(5,), (2, 2, 2), (3, 4, 5), (2, 300)])
+def test_from_one_cell_to_the_next_one_code_moves_by_one(sizes):
+    cells = np.array(_there_and_back(sizes), dtype=np.int64)
+    assert {tuple(cell) for cell in cells.T.tolist()} == set(np.ndindex(*sizes))
+    assert (np.abs(np.diff(cells, axis=1)).sum(axis=0) == 1).all()
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32 - 1))
