@@ -4,8 +4,9 @@
 
 Tables: adult (adult.data; the test rows are adult.test) and bank (bank_full.csv.gz, no test rows). Without a
 schema everything about the columns is bought from the same budget. With --schema bins the numbers of the file
-are put in 20 bins of one width between their declared ends beforehand, which are public. The judge (judge.py) runs in a virtual
-environment of its own with scikit-learn, which is made on first use. Printed are means over seeds:
+are put in the judge's 20 bins of one width between their declared ends beforehand; these are public. The judge
+(judge.py) runs in a virtual environment of its own with scikit-learn, which is made on first use. Printed are
+means over seeds:
   tvd2, tvd3   mean TVD of all two- and three-way marginals, numbers in 20 bins of one width
   TSTR, real   AUROC on the test rows of gradient boosting trained on synthetic and on real rows
   discr.       AUC of gradient boosting that tells real from synthetic rows; 0.5: it cannot
@@ -34,12 +35,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.common.environments import DEFAULT, NotInstalledError, interpreter
 from benchmarks.common.printing import Lines
 from benchmarks.common.processes import NothingError, run
+from benchmarks.utility.judge import BINS
 from tests.end_to_end.tables import ADULT, SCHEMAS
 
 from sfumato.schema import read_schema
 
 HERE = Path(__file__).parent
-BINS = 20
 BIN = {"type": "int", "min": 0, "max": BINS - 1}
 
 
@@ -116,7 +117,8 @@ def measure(
         test = str(folder / "test.parquet")
         tests.write_parquet(test)
     task = task | {
-        "file": str(file), "names": names, "rows": rows.height, "schema": known, "facts": str(facts), "made": str(made),
+        "file": str(file), "names": names, "rows": rows.height, "schema": known, "facts": str(facts),
+        "made": str(made),
     }  # fmt: skip
     run([sys.executable, str(HERE / "raw_fit.py"), json.dumps(task)], limit)
     asked = {
